@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# Each guard option implies its counterpart and the smaller options (contract section 7).
+macro(gradguard_imply option)
+    if(${option})
+        foreach(implied ${ARGN})
+            set(${implied} ON)
+        endforeach()
+    endif()
+endmacro()
+gradguard_imply(GRADGUARD_BENCH GRADGUARD_GRADIENT_GUARD_DEVICE)
+gradguard_imply(GRADGUARD_GRADIENT_GUARD_CUDA GRADGUARD_GRADIENT_GUARD_DEVICE GRADGUARD_FUSED_ADAMW_CUDA)
+gradguard_imply(GRADGUARD_GRADIENT_GUARD_DEVICE GRADGUARD_GRADIENT_GUARD GRADGUARD_FUSED_ADAMW_DEVICE)
+gradguard_imply(GRADGUARD_GRADIENT_GUARD GRADGUARD_FUSED_ADAMW)
+gradguard_imply(GRADGUARD_FUSED_ADAMW_CUDA GRADGUARD_FUSED_ADAMW_DEVICE)
+gradguard_imply(GRADGUARD_FUSED_ADAMW_DEVICE GRADGUARD_FUSED_ADAMW)
+if(GRADGUARD_FUSED_ADAMW_CUDA)
+    message(FATAL_ERROR "GRADGUARD_*_CUDA: version ${PROJECT_VERSION} has no CUDA device yet; "
+                        "build with the *_DEVICE options and run on the virtual GPU.")
+endif()
+
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+# What every target of the project is compiled with. g++ 12 drops roundings with SLP vectorization, and contraction
+# would change host coefficients (numerics: the self-check at start-up looks for both).
+add_library(gradguard_options INTERFACE)
+target_compile_features(gradguard_options INTERFACE cxx_std_20)
+target_compile_options(gradguard_options INTERFACE -ffp-contract=off -fno-fast-math)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(gradguard_options INTERFACE -fno-tree-slp-vectorize)
+elseif(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_compile_options(gradguard_options INTERFACE -fno-slp-vectorize)
+endif()
+target_include_directories(gradguard_options INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                                       $<INSTALL_INTERFACE:include/gradguard>)
+if(PROJECT_IS_TOP_LEVEL)
+    set(gradguard_warnings -Wall -Wextra -Wshadow)
+    if(GRADGUARD_WERROR)
+        list(APPEND gradguard_warnings -Werror)
+    endif()
+    target_compile_options(gradguard_options INTERFACE "$<BUILD_INTERFACE:${gradguard_warnings}>")
+endif()
+
+# gradguard_library(NAME SOURCES ... LINKS ...): one folder, one target; no SOURCES makes it header-only.
+function(gradguard_library name)
+    cmake_parse_arguments(arg "" "" "SOURCES;LINKS" ${ARGN})
+    if(arg_SOURCES)
+        add_library(${name} STATIC ${arg_SOURCES})
+        target_link_libraries(${name} PUBLIC gradguard_options ${arg_LINKS})
+    else()
+        add_library(${name} INTERFACE)
+        target_link_libraries(${name} INTERFACE gradguard_options ${arg_LINKS})
+    endif()
+endfunction()

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/vgpu/decode/lower_memory.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+namespace gradguard::vgpu::decode {
+namespace {
+
+using ast::Operand;
+
+struct SpaceName {
+    std::string_view name;
+    Space space;
+};
+constexpr SpaceName kSpaces[] = {
+    {"global", Space::Global},  {"shared", Space::Shared}, {"shared::cta", Space::Shared},
+    {"const", Space::Constant}, {"param", Space::Param},   {"param::entry", Space::Param},
+};
+
+/// Hints about caches, and orders and scopes that hold anyway: memory is touched by one lane after the other.
+constexpr std::string_view kIgnoredByBoth[] = {
+    "weak",
+    "volatile",
+    "relaxed",
+    "cta",
+    "gpu",
+    "sys",
+    "cluster",
+    "L1::evict_normal",
+    "L1::evict_unchanged",
+    "L1::evict_first",
+    "L1::evict_last",
+    "L1::no_allocate",
+    "L2::evict_normal",
+    "L2::evict_first",
+    "L2::evict_last",
+};
+constexpr std::string_view kIgnoredByLoads[] = {
+    "acquire", "ca", "cg", "cs", "lu", "cv", "nc", "L2::64B", "L2::128B", "L2::256B",
+};
+constexpr std::string_view kIgnoredByStores[] = {"release", "wb", "cg", "cs", "wt"};
+
+template <std::size_t n>
+bool contains(const std::string_view (&list)[n], std::string_view word) {
+    return std::find(list, list + n, word) != list + n;
+}
+
+const char* name_in_rows(Space space) {
+    switch (space) {
+        case Space::Global:
+            return "global";
+        case Space::Shared:
+            return "shared";
+        case Space::Constant:
+            return "const";
+        default:
+            return "generic";
+    }
+}
+
+}  // namespace
+
+MemoryLowering::Form MemoryLowering::parse(const Modifiers& name, bool is_store) const {
+    Form form;
+    bool has_space = false;
+    const auto unknown = [&](std::string_view part) {
+        binder_.refuse("instruction '" + binder_.instruction().name + "' is not supported ('." + std::string(part) +
+                       "')");
+    };
+    for (std::size_t i = 1; i + 1 < name.size(); ++i) {
+        const auto space =
+            std::find_if(std::begin(kSpaces), std::end(kSpaces), [&](const SpaceName& s) { return s.name == name[i]; });
+        if (space != std::end(kSpaces) && !has_space) {
+            form.space = space->space;
+            has_space = true;
+        } else if (name[i] == "v2" || name[i] == "v4") {
+            form.elements = name[i] == "v2" ? 2 : 4;
+        } else if (!contains(kIgnoredByBoth, name[i]) &&
+                   !(is_store ? contains(kIgnoredByStores, name[i]) : contains(kIgnoredByLoads, name[i]))) {
+            unknown(name[i]);
+        }
+    }
+    const std::string_view type_name = name[name.size() - 1];
+    const auto type = ast::parse_type(type_name);
+    const bool is_16_bit_float = type && type->kind == ast::TypeKind::Float && type_name != "f32" && type_name != "f64";
+    if (name.size() < 2 || !type || type->kind == ast::TypeKind::Predicate || is_16_bit_float) unknown(type_name);
+    form.type = *type;
+    if (form.type.bytes * form.elements > 16) unknown("v" + std::to_string(form.elements));
+    if (name.opcode() == "ldu") unknown("ldu");
+    if (is_store && (form.space == Space::Constant || form.space == Space::Param)) unknown(is_store ? "const" : "");
+    return form;
+}
+
+std::vector<Operand> MemoryLowering::elements_of(const Operand& operand, const Form& form) const {
+    if (form.elements == 1 && operand.kind != Operand::Kind::Vector) return {operand};
+    if (operand.kind != Operand::Kind::Vector || operand.elements.size() != form.elements) {
+        binder_.refuse("a vector of " + std::to_string(form.elements) + " elements is expected");
+    }
+    return operand.elements;
+}
+
+bool MemoryLowering::bind_address(const Operand& address, const Form& form, IrOp& op) {
+    const Operand& base = address.elements[0];
+    if (address.offset < std::numeric_limits<std::int32_t>::min() ||
+        address.offset > std::numeric_limits<std::int32_t>::max()) {
+        binder_.refuse("address offset beyond 32 bits");
+    }
+    op.immediate = static_cast<std::int32_t>(address.offset);
+    if (base.kind == Operand::Kind::Variable) {
+        const Space space = binder_.variable(base).space;
+        if (space != form.space) binder_.refuse("'" + binder_.variable(base).name + "' is in another state space");
+        op.sources = {binder_.variable_address(base, 0, 8)};
+        return false;
+    }
+    if (base.kind == Operand::Kind::Integer) {
+        op.sources = {binder_.literal(base.bits, 8)};
+        return false;
+    }
+    if (binder_.type_of(base).bytes != 4) {
+        op.sources = {binder_.source(base, Letter::of('d'), false)};
+        return false;
+    }
+    const Value narrow = binder_.source(base, Letter::of('w'), false);
+    if (form.space == Space::Shared) {
+        op.sources = {narrow};
+        return true;
+    }
+    op.sources = {binder_.compute("%widen.u32", SlotClass::Double, {narrow})};
+    return false;
+}
+
+IrOp MemoryLowering::make_access(const Form& form, const Operand& address, const char* opcode) {
+    IrOp op;
+    const bool has_32_bit_address = bind_address(address, form, op);
+    const bool is_signed_narrow = form.type.kind == ast::TypeKind::Signed && form.type.bytes < 4;
+    const bool simple = form.elements == 1 && form.type.bytes >= 2 && !(is_signed_narrow && opcode[0] == 'l');
+    std::string row = std::string(opcode) + "." + name_in_rows(form.space) + ".";
+    row += simple ? "b" + std::to_string(8 * form.type.bytes) : "any";
+    if (has_32_bit_address) row += "@32";
+    op.row = binder_.make(row.c_str()).row;
+    op.is_memory = true;
+    op.event = {OpEvent::Kind::Memory, form.space, opcode[0] == 'l' ? AccessKind::Load : AccessKind::Store,
+                static_cast<std::uint8_t>(has_32_bit_address ? 4 : 8)};
+    op.lane_bytes = form.type.bytes;
+    op.elements = form.elements;
+    op.is_signed = is_signed_narrow;
+    return op;
+}
+
+void MemoryLowering::lower_load(const Modifiers& name) {
+    const Form form = parse(name, false);
+    const std::vector<Operand>& operands = binder_.instruction().operands;
+    if (operands.size() != 2 || operands[1].kind != Operand::Kind::Address)
+        binder_.refuse("a destination and an address are expected");
+    if (form.space == Space::Param) return lower_param_load(form);
+    IrOp op = make_access(form, operands[1], "ld");
+    const bool is_signed = form.type.kind == ast::TypeKind::Signed;
+    for (const Operand& element : elements_of(operands[0], form)) {
+        op.destinations.push_back(binder_.destination(element, Letter::of(form.type), true, is_signed));
+    }
+    binder_.emit(std::move(op));
+}
+
+void MemoryLowering::lower_store(const Modifiers& name) {
+    const Form form = parse(name, true);
+    const std::vector<Operand>& operands = binder_.instruction().operands;
+    if (operands.size() != 2 || operands[0].kind != Operand::Kind::Address)
+        binder_.refuse("an address and a source are expected");
+    IrOp op = make_access(form, operands[0], "st");
+    for (const Operand& element : elements_of(operands[1], form)) {
+        op.sources.push_back(binder_.source(element, Letter::of(form.type), true));
+    }
+    binder_.emit(std::move(op));
+}
+
+/// A kernel parameter is a constant of the launch: the load is a move from its slot.
+void MemoryLowering::lower_param_load(const Form& form) {
+    const std::vector<Operand>& operands = binder_.instruction().operands;
+    const Operand& base = operands[1].elements[0];
+    if (base.kind != Operand::Kind::Variable || binder_.variable(base).space != Space::Param) {
+        binder_.refuse("parameters can only be read by name");
+    }
+    const ast::Variable& parameter = binder_.variable(base);
+    std::int64_t offset = operands[1].offset;
+    const std::int64_t end = offset + std::int64_t{form.type.bytes} * form.elements;
+    if (offset < 0 || end > static_cast<std::int64_t>(parameter.bytes))
+        binder_.refuse("read beyond parameter '" + parameter.name + "'");
+    if ((parameter.offset_bytes + static_cast<std::uint64_t>(offset)) %
+            (std::uint64_t{form.type.bytes} * form.elements) !=
+        0) {
+        binder_.refuse("misaligned read of parameter '" + parameter.name + "'");
+    }
+    const bool is_signed = form.type.kind == ast::TypeKind::Signed;
+    for (const Operand& element : elements_of(operands[0], form)) {
+        Constant constant;
+        constant.kind = Constant::Kind::Param;
+        constant.bytes = form.type.bytes == 8 ? 8 : 4;
+        constant.param_bytes = form.type.bytes;
+        constant.sign_extend = is_signed;
+        constant.bits = parameter.offset_bytes + static_cast<std::uint64_t>(offset);
+        IrOp op = binder_.make(form.type.bytes == 8 ? "mov.b64" : "mov.b32");
+        op.sources = {ir_.add_constant(constant)};
+        op.destinations = {binder_.destination(element, Letter::of(form.type), true, is_signed)};
+        binder_.emit(std::move(op));
+        offset += form.type.bytes;
+    }
+}
+
+}  // namespace gradguard::vgpu::decode

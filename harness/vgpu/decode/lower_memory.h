@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "harness/vgpu/decode/ir.h"
+#include "harness/vgpu/decode/modifiers.h"
+#include "harness/vgpu/decode/operands.h"
+
+namespace gradguard::vgpu::decode {
+
+/// Loads and stores: maps state space, type, vector width and hints onto the memory rows of the table.
+class MemoryLowering {
+  public:
+    MemoryLowering(OperandBinder& binder, const ast::Entry& entry, Ir& ir) : binder_(binder), entry_(entry), ir_(ir) {}
+
+    void lower_load(const Modifiers& name);
+    void lower_store(const Modifiers& name);
+
+  private:
+    struct Form {
+        Space space = Space::Generic;
+        ast::Type type;
+        std::uint8_t elements = 1;
+    };
+
+    Form parse(const Modifiers& name, bool is_store) const;
+    void lower_param_load(const Form& form);
+    /// Operand 0 of the op, its immediate, and whether the 32-bit form is meant.
+    bool bind_address(const ast::Operand& address, const Form& form, IrOp& op);
+    IrOp make_access(const Form& form, const ast::Operand& address, const char* opcode);
+    std::vector<ast::Operand> elements_of(const ast::Operand& operand, const Form& form) const;
+
+    OperandBinder& binder_;
+    const ast::Entry& entry_;
+    Ir& ir_;
+};
+
+}  // namespace gradguard::vgpu::decode

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "harness/vgpu/exec/op.h"
+#include "harness/vgpu/options.h"
+
+namespace gradguard::vgpu::exec {
+
+/// The rows by name, for one vector level.
+class InstructionTable {
+  public:
+    /// Throws std::invalid_argument when the processor or the build lacks it. `Best` picks.
+    static const InstructionTable& of(VectorLevel level);
+
+    const Row* find(std::string_view name) const;
+    /// Names of PTX instructions, sorted; internal rows left out.
+    std::vector<std::string> names() const;
+
+  private:
+    explicit InstructionTable(RowSpan rows);
+    void add(RowSpan rows);
+
+    std::unordered_map<std::string_view, const Row*> rows_;
+};
+
+/// What `Best` means on this processor.
+VectorLevel resolve(VectorLevel level);
+
+}  // namespace gradguard::vgpu::exec

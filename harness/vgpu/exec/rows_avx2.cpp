@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#if defined(__AVX2__)
+#include "harness/vgpu/exec/rows.inl"
+
+namespace gradguard::vgpu::exec {
+RowSpan avx2_rows() { return all_rows(); }
+}  // namespace gradguard::vgpu::exec
+#else
+#include "harness/vgpu/exec/op.h"
+
+namespace gradguard::vgpu::exec {
+RowSpan avx2_rows() { return {nullptr, 0}; }
+}  // namespace gradguard::vgpu::exec
+#endif

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inner loop: runs one path of a warp, segment by segment.
+#include <bit>
+#include <cstring>
+
+#include "harness/vgpu/launch.h"
+
+namespace gradguard::vgpu {
+namespace {
+
+using decode::EndKind;
+using decode::Segment;
+using exec::kFullMask;
+using exec::Op;
+
+std::uint64_t lanes(std::uint32_t mask) {
+    return mask == kFullMask ? exec::kLanes : static_cast<std::uint64_t>(std::popcount(mask));
+}
+
+}  // namespace
+
+std::uint32_t Launch::condition(const Segment& segment, std::uint32_t mask) const {
+    if (!segment.conditional) return mask;
+    std::uint32_t predicate;
+    std::memcpy(&predicate, context_.base[0] + segment.predicate, sizeof(predicate));
+    return mask & (predicate ^ segment.invert);
+}
+
+std::uint32_t Launch::lane_value(const decode::Place& place, std::uint32_t mask) const {
+    std::uint32_t value;
+    std::memcpy(&value, context_.base[place.space] + place.offset + 4 * std::countr_zero(mask), sizeof(value));
+    return value;
+}
+
+template <bool kWatched>
+void Launch::run_ops(const Segment& segment, std::uint32_t mask) {
+    context_.mask = mask;
+    const Op* op = program_.ops.data() + segment.first_op;
+    const Op* const end = program_.ops.data() + segment.last_op;
+    if constexpr (kWatched) {
+        if (options_.count_by_kind) {
+            for (std::uint32_t i = segment.first_instruction; i < segment.first_instruction + segment.instruction_count;
+                 ++i) {
+                lanes_by_instruction_[i] += lanes(mask);
+                ++warps_by_instruction_[i];
+            }
+        }
+        for (; op != end; ++op) {
+            watch_op(static_cast<std::uint32_t>(op - program_.ops.data()), mask);
+            (mask == kFullMask ? op->full : op->masked)(context_, *op);
+        }
+    } else if (mask == kFullMask) {
+        for (; op != end; ++op) op->full(context_, *op);
+    } else {
+        for (; op != end; ++op) op->masked(context_, *op);
+    }
+}
+
+void Launch::watch_op(std::uint32_t index, std::uint32_t mask) {
+    const Op& op = program_.ops[index];
+    const decode::OpEvent& event = program_.events[index];
+    std::uint32_t passes = mask;
+    if (op.guard) {
+        std::uint32_t predicate;
+        std::memcpy(&predicate, context_.base[0] + op.guard->predicate, sizeof(predicate));
+        passes &= predicate ^ op.guard->invert;
+        if (options_.count_by_kind && op.guard->counts) lanes_by_instruction_[op.instruction] -= lanes(mask & ~passes);
+    }
+    if (event.kind == decode::OpEvent::Kind::None || passes == 0 || observers_.empty()) return;
+    const WarpId warp{running_block_->index, running_warp_};
+    if (event.kind == decode::OpEvent::Kind::Fence) {
+        for (Observer* observer : observers_) observer->fence(warp, op.instruction, passes);
+        return;
+    }
+    std::array<Address, kWarpLanes> addresses;
+    const std::byte* const slot = context_.base[op.space[0]] + op.offset[0];
+    for (unsigned i = 0; i < kWarpLanes; ++i) {
+        std::uint64_t base = 0;
+        std::memcpy(&base, slot + i * event.address_bytes, event.address_bytes);
+        addresses[i] = base + static_cast<std::uint64_t>(static_cast<std::int64_t>(op.immediate));
+        if (event.address_bytes == 4) addresses[i] &= 0xFFFFFFFFU;
+    }
+    const MemoryEvent access{
+        warp,   op.instruction, event.space, event.access, static_cast<std::uint32_t>(op.lane_bytes) * op.elements,
+        passes, addresses};
+    for (Observer* observer : observers_) observer->memory(access);
+}
+
+void Launch::tell_branch(const Segment& segment, std::uint32_t mask, std::uint32_t taken) {
+    const BranchEvent event{{running_block_->index, running_warp_}, segment.end_instruction, mask, taken};
+    for (Observer* observer : observers_) observer->branch(event);
+}
+
+bool Launch::branch(Warp& warp, const Segment& segment, Path& path) {
+    const std::uint32_t taken = condition(segment, path.mask);
+    if (watched_ && segment.conditional) tell_branch(segment, path.mask, taken);
+    if (taken == path.mask || taken == 0) {
+        path.segment = taken != 0 ? segment.target : segment.next;
+        return warp.arrive(path);
+    }
+    ++counters_.divergent_branches;
+    const std::uint32_t join = warp.join_for(path, segment.reconverge);
+    Path there{taken, segment.target, join};
+    Path here{path.mask & ~taken, segment.next, join};
+    if (seeded_ && random_.coin()) std::swap(there, here);
+    if (warp.arrive(there)) warp.ready().push_back(there);
+    path = here;
+    return warp.arrive(path);
+}
+
+bool Launch::exit_lanes(BlockRun& block, Warp& warp, const Segment& segment, Path& path) {
+    const std::uint32_t leaving = condition(segment, path.mask);
+    path.mask &= ~leaving;
+    path.segment = segment.next;
+    if (leaving != 0) {
+        block.live_threads -= static_cast<std::uint32_t>(lanes(leaving));
+        warp.exit(leaving);
+        check_barriers(block);
+    }
+    return path.mask != 0 && warp.arrive(path);
+}
+
+/// Runs `path` until it ends, waits, or its slice is used up (then it is ready again).
+template <bool kWatched>
+Launch::Stop Launch::run_path(BlockRun& block, Warp& warp, Path path, std::uint64_t slice) {
+    context_.base[0] = warp.frame;
+    context_.shared = block.shared.get();
+    std::uint64_t done = 0;
+    bool goes_on = true;
+    while (goes_on && done < slice) {
+        const Segment& segment = program_.segments[path.segment];
+        run_ops<kWatched>(segment, path.mask);
+        done += segment.instruction_count;
+        counters_.lane_instructions += segment.instruction_count * lanes(path.mask);
+        switch (segment.end) {
+            case EndKind::Fall:
+                path.segment = segment.next;
+                goes_on = warp.arrive(path);
+                break;
+            case EndKind::Branch:
+                goes_on = branch(warp, segment, path);
+                break;
+            case EndKind::Exit:
+                goes_on = exit_lanes(block, warp, segment, path);
+                break;
+            case EndKind::Barrier:
+                arrive_at_barrier(block, warp, path);
+                goes_on = false;
+                break;
+        }
+    }
+    // A slice of nothing but empty segments (a jump to itself) still takes time.
+    counters_.warp_instructions += done;
+    warp.instructions_without_progress += done;
+    if (!goes_on) return Stop::Blocked;
+    warp.ready().push_back(path);
+    return Stop::Preempted;
+}
+
+template Launch::Stop Launch::run_path<false>(BlockRun&, Warp&, Path, std::uint64_t);
+template Launch::Stop Launch::run_path<true>(BlockRun&, Warp&, Path, std::uint64_t);
+
+}  // namespace gradguard::vgpu

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/vgpu/decode/program.h"
+#include "harness/vgpu/error.h"
+#include "harness/vgpu/finding_log.h"
+#include "harness/vgpu/memory.h"
+#include "harness/vgpu/observer.h"
+#include "harness/vgpu/options.h"
+#include "harness/vgpu/random.h"
+#include "harness/vgpu/warp.h"
+
+namespace gradguard::vgpu {
+
+/// A barrier of a block, by its number.
+struct Barrier {
+    std::uint32_t waiting_threads = 0;
+    std::uint32_t thread_count = 0;  ///< Named by the instruction; 0: all threads that have not exited.
+};
+
+inline constexpr std::uint32_t kBarriers = 16;
+
+/// A block that is resident: its warps, their registers and its shared memory.
+struct BlockRun {
+    std::uint64_t index = 0;
+    bool fresh = true;  ///< No block has run in it yet.
+    std::vector<Warp> warps;
+    AlignedBytes frames;
+    AlignedBytes shared;
+    std::array<Barrier, kBarriers> barriers;
+    std::uint32_t live_threads = 0;
+    std::uint32_t current_warp = 0;
+};
+
+/// One launch, from its arguments to its end.
+class Launch final : public Observed {
+  public:
+    struct Setup {
+        const ast::Module& module;
+        const ast::Entry& entry;
+        const decode::Program& program;
+        const MachineOptions& options;
+        LaunchConfig config;
+        std::span<const std::byte> params;
+        std::span<const Address> variables;  ///< By index in the entry's variables; 0 where there is no address.
+        std::uint64_t number = 0;            ///< Of the launch in its machine: seeds differ from launch to launch.
+        Memory& memory;
+        FindingLog& findings;
+        std::span<Observer* const> observers;
+    };
+
+    explicit Launch(const Setup& setup);
+
+    /// Runs to the end. Throws LaunchError after a fault.
+    void run();
+    /// What was executed so far.
+    LaunchStats stats() const;
+
+    // Observed
+    const std::string& kernel() const override { return entry_.name; }
+    const LaunchConfig& config() const override { return config_; }
+    std::uint32_t shared_bytes_per_block() const override { return shared_bytes_; }
+    Place place(std::uint32_t instruction) const override;
+    void report(Finding finding) override { findings_.add(std::move(finding)); }
+
+    /// For memory_fault().
+    [[noreturn]] void fault(const exec::Op& op, std::uint64_t address, unsigned lane);
+
+  private:
+    enum class Stop : std::uint8_t { Blocked, Preempted };
+
+    // launch.cpp
+    void fill_constants(std::span<const std::byte> params, std::span<const Address> variables);
+    std::uint32_t lane_special(ast::SpecialRegister which, std::uint32_t warp, unsigned lane) const;
+    void fill_specials(BlockRun& block, bool fresh) const;
+    std::unique_ptr<BlockRun> new_block();
+    void reset(BlockRun& block, std::uint64_t index);
+    Dim3 block_id(std::uint64_t index) const;
+    Dim3 thread_id(std::uint32_t warp, unsigned lane) const;
+
+    // scheduler.cpp
+    std::uint64_t block_in_order(std::uint64_t position) const;
+    void admit();
+    void retire(std::size_t resident);
+    /// True when a path ran for a whole preemption interval and got nowhere: it may be spinning.
+    bool take_turn(BlockRun& block);
+    Warp* pick_warp(BlockRun& block);
+    Path pick_path(Warp& warp);
+    std::uint64_t slice();
+    void unblock(BlockRun& block);
+    bool is_stuck(const BlockRun& block) const;
+    void arrive_at_barrier(BlockRun& block, Warp& warp, const Path& path);
+    void release_barrier(BlockRun& block, std::uint32_t number);
+    void release_split_warp(BlockRun& block, std::uint32_t index, std::uint32_t number);
+    void pass_barrier(Warp& warp, Path path);
+    void check_barrier(BlockRun& block, std::uint32_t number);
+    void check_barriers(BlockRun& block);
+    std::uint32_t counted_threads(const BlockRun& block, std::uint32_t number) const;
+    void report_divergent_barrier(const BlockRun& block, std::uint32_t warp, const WaitingPath& waiting,
+                                  std::string detail);
+    [[noreturn]] void fail_stuck(const BlockRun& block);
+    [[noreturn]] void fail_no_progress();
+    std::string describe(const BlockRun& block) const;
+
+    // execute.cpp
+    template <bool kWatched>
+    Stop run_path(BlockRun& block, Warp& warp, Path path, std::uint64_t slice);
+    template <bool kWatched>
+    void run_ops(const decode::Segment& segment, std::uint32_t mask);
+    void watch_op(std::uint32_t index, std::uint32_t mask);
+    std::uint32_t run_watched_op(const exec::Op& op, std::uint32_t mask);
+    /// Where the lanes go after a branch; paths that split off become ready.
+    bool branch(Warp& warp, const decode::Segment& segment, Path& path);
+    bool exit_lanes(BlockRun& block, Warp& warp, const decode::Segment& segment, Path& path);
+    std::uint32_t condition(const decode::Segment& segment, std::uint32_t mask) const;
+    std::uint32_t lane_value(const decode::Place& place, std::uint32_t mask) const;
+    void tell_branch(const decode::Segment& segment, std::uint32_t mask, std::uint32_t taken);
+
+    const ast::Module& module_;
+    const ast::Entry& entry_;
+    const decode::Program& program_;
+    const MachineOptions& options_;
+    const LaunchConfig config_;
+    const std::uint64_t number_;
+    Memory& memory_;
+    FindingLog& findings_;
+    const std::span<Observer* const> observers_;
+    const bool watched_;
+    const bool seeded_;
+    Random random_;
+
+    std::uint32_t shared_bytes_ = 0;
+    std::uint32_t block_threads_ = 0;
+    std::uint32_t block_warps_ = 0;
+    AlignedBytes constants_;
+    exec::Context context_;
+    Counters counters_;
+    std::vector<std::uint64_t> lanes_by_instruction_;
+    std::vector<std::uint64_t> warps_by_instruction_;
+
+    std::vector<std::unique_ptr<BlockRun>> residents_;
+    std::vector<std::unique_ptr<BlockRun>> pool_;
+    std::uint64_t next_block_ = 0;
+    std::size_t wanted_residents_ = 1;
+    std::size_t current_resident_ = 0;
+    BlockRun* running_block_ = nullptr;
+    std::uint32_t running_warp_ = 0;
+};
+
+}  // namespace gradguard::vgpu

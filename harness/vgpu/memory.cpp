@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/vgpu/memory.h"
+
+#include <cstring>
+#include <new>
+#include <sstream>
+
+#include "harness/vgpu/error.h"
+#include "harness/vgpu/random.h"
+
+namespace gradguard::vgpu {
+namespace {
+
+constexpr std::uint64_t kAlignment = 256;
+constexpr std::uint64_t kMaxAllocations = std::uint64_t{1} << 27;
+
+std::string hex(std::uint64_t value) {
+    std::ostringstream text;
+    text << "0x" << std::hex << value;
+    return text.str();
+}
+
+}  // namespace
+
+void fill_with_poison(std::byte* data, std::uint64_t bytes, std::uint64_t key) {
+    const std::uint64_t random = mix(key);
+    const bool nans = (random >> 40 & 1) != 0;
+    const std::uint32_t family = nans ? 0x7FC00000U : 0x42000000U;
+    const std::uint32_t varying = nans ? 0x803FFFFFU : 0x80FFFFFFU;
+    const auto start = static_cast<std::uint32_t>(random);
+    std::uint64_t i = 0;
+    for (; i + 4 <= bytes; i += 4) {
+        const std::uint32_t word = family | ((start + static_cast<std::uint32_t>(i) * 0x9E3779B1U) & varying);
+        std::memcpy(data + i, &word, 4);
+    }
+    for (; i < bytes; ++i) data[i] = static_cast<std::byte>(random >> (8 * (i & 3)));
+}
+
+void AlignedDelete::operator()(std::byte* data) const { ::operator delete[](data, std::align_val_t{kAlignment}); }
+
+AlignedBytes allocate_aligned(std::uint64_t bytes) {
+    return AlignedBytes(new (std::align_val_t{kAlignment}) std::byte[bytes > 0 ? bytes : 1]);
+}
+
+Memory::Memory(std::uint64_t seed, std::uint64_t max_bytes) : seed_(seed), max_bytes_(max_bytes) {
+    views_.resize(exec::kFirstAllocation);  // windows: nothing can be accessed there
+    allocations_.resize(exec::kFirstAllocation);
+}
+
+Address Memory::add(Allocation allocation, std::byte* data, std::uint64_t begin) {
+    const std::uint64_t number = views_.size();
+    if (number >= kMaxAllocations) throw LaunchError("allocate: no address numbers left");
+    allocation.start = (number << exec::kOffsetBits) + begin;
+    allocation.live = true;
+    views_.push_back({data, begin, allocation.bytes, allocation.bytes});
+    allocations_.push_back(std::move(allocation));
+    ++live_;
+    return allocations_.back().start;
+}
+
+Address Memory::allocate(std::uint64_t bytes) {
+    if (bytes > max_bytes_ || allocated_bytes_ > max_bytes_ - bytes) {
+        throw LaunchError("allocate: out of memory: " + std::to_string(bytes) + " bytes wanted, " +
+                          std::to_string(allocated_bytes_) + " of " + std::to_string(max_bytes_) + " in use");
+    }
+    if (bytes > exec::kOffsetMask)
+        throw LaunchError("allocate: one allocation of " + std::to_string(bytes) + " bytes is too large");
+    Allocation allocation;
+    try {
+        allocation.storage = allocate_aligned(bytes);
+    } catch (const std::bad_alloc&) {
+        throw LaunchError("allocate: the host has no " + std::to_string(bytes) + " bytes left");
+    }
+    allocation.bytes = bytes;
+    std::byte* const data = allocation.storage.get();
+    fill_with_poison(data, bytes, mix(seed_) ^ views_.size());
+    const Address address = add(std::move(allocation), data, 0);
+    allocated_bytes_ += bytes;
+    return address;
+}
+
+Address Memory::map(void* host, std::uint64_t bytes) {
+    if (host == nullptr && bytes > 0) throw LaunchError("map: null host pointer");
+    const std::uint64_t begin = reinterpret_cast<std::uintptr_t>(host) % kAlignment;
+    if (bytes > exec::kOffsetMask - begin) throw LaunchError("map: " + std::to_string(bytes) + " bytes are too many");
+    Allocation allocation;
+    allocation.bytes = bytes;
+    return add(std::move(allocation), static_cast<std::byte*>(host), begin);
+}
+
+void Memory::free(Address address) {
+    const Info found = info(address);
+    if (!found.known || found.start != address)
+        throw LaunchError("free: " + hex(address) + " is not the start of an allocation");
+    if (!found.live) throw LaunchError("free: " + hex(address) + " was freed before");
+    const std::uint64_t number = address >> exec::kOffsetBits;
+    Allocation& allocation = allocations_[number];
+    if (allocation.storage) allocated_bytes_ -= allocation.bytes;
+    allocation.storage.reset();
+    allocation.live = false;
+    views_[number] = {};
+    --live_;
+}
+
+std::byte* Memory::locate(Address address, std::uint64_t bytes) const {
+    const std::uint64_t number = address >> exec::kOffsetBits;
+    if (number < views_.size()) {
+        const exec::AllocationView& view = views_[number];
+        const std::uint64_t position = (address & exec::kOffsetMask) - view.begin;
+        if (allocations_[number].live && bytes <= view.bytes && position <= view.bytes - bytes)
+            return view.data + position;
+    }
+    const Info found = info(address);
+    throw LaunchError("host access to " + std::to_string(bytes) + " bytes at " + hex(address) +
+                      (!found.known  ? ": no such allocation"
+                       : !found.live ? ": the allocation was freed"
+                                     : ": outside its allocation of " + std::to_string(found.bytes) + " bytes"));
+}
+
+void Memory::make_constant(Address address) {
+    const std::uint64_t number = address >> exec::kOffsetBits;
+    allocations_[number].constant = true;
+    views_[number].writable_bytes = 0;
+}
+
+Memory::Info Memory::info(Address address) const {
+    const std::uint64_t number = address >> exec::kOffsetBits;
+    if (number < exec::kFirstAllocation || number >= allocations_.size()) return {};
+    const Allocation& allocation = allocations_[number];
+    return {true, allocation.live, allocation.constant, allocation.start, allocation.bytes};
+}
+
+}  // namespace gradguard::vgpu

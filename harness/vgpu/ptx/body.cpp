@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/vgpu/ptx/body.h"
+
+#include <algorithm>
+
+#include "harness/vgpu/ptx/declarations.h"
+
+namespace gradguard::vgpu::ptx {
+namespace {
+
+constexpr std::size_t kMaxRegisters = 1U << 20;
+
+using ast::Operand;
+
+std::string join_text(const Token& first, const Token& last) {
+    // Tokens point into one text, so the words between them are still there; blanks and line ends become one blank.
+    const std::string_view text(first.text.data(),
+                                static_cast<std::size_t>(last.text.data() + last.text.size() - first.text.data()));
+    std::string folded;
+    for (const char c : text) {
+        const bool blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
+        if (!blank)
+            folded += c;
+        else if (!folded.empty() && folded.back() != ' ')
+            folded += ' ';
+    }
+    return folded;
+}
+
+}  // namespace
+
+void BodyParser::run() {
+    parse_block();
+    resolve_labels();
+    lay_out_shared();
+}
+
+void BodyParser::parse_block() {
+    cursor_.expect('{');
+    scopes_.emplace_back().parent = scope_;
+    const std::int32_t outer = scope_;
+    scope_ = static_cast<std::int32_t>(scopes_.size()) - 1;
+    while (!cursor_.peek().is('}')) {
+        if (cursor_.at_end()) cursor_.refuse("'{' without its '}'");
+        parse_statement();
+    }
+    cursor_.expect('}');
+    scope_ = outer;
+}
+
+void BodyParser::parse_statement() {
+    const Token& token = cursor_.peek();
+    if (token.is('{')) return parse_block();
+    if (token.is(';')) return void(cursor_.take());
+    if (token.kind == Token::Kind::DotWord) return parse_directive();
+    if (token.kind == Token::Kind::Word && cursor_.peek(1).is(':')) return parse_label();
+    parse_instruction();
+}
+
+void BodyParser::parse_directive() {
+    const Token directive = cursor_.take();
+    if (directive.is(".loc")) {
+        source_ = parse_loc(cursor_, directive.line);
+        return;
+    }
+    if (directive.is(".reg")) {
+        parse_registers();
+    } else if (directive.is(".pragma")) {
+        // Pragmas ask the optimizer for something ("nounroll", "used_bytes_mask"); none changes what a program means.
+        do {
+            if (cursor_.take().kind != Token::Kind::String) cursor_.refuse(".pragma without its text");
+        } while (cursor_.accept(','));
+    } else if (directive.is(".shared")) {
+        for (ast::Variable& variable : parse_variables(cursor_, Space::Shared, false)) {
+            scopes_[scope_].variables[variable.name] = static_cast<std::uint32_t>(entry_.variables.size());
+            entry_.variables.push_back(std::move(variable));
+        }
+    } else {
+        cursor_.refuse_at(directive.line,
+                          "directive '" + std::string(directive.text) + "' is not supported in a kernel");
+    }
+    cursor_.expect(';');
+}
+
+void BodyParser::parse_registers() {
+    const Token type_token = cursor_.take();
+    const auto type =
+        type_token.kind == Token::Kind::DotWord ? ast::parse_type(type_token.text.substr(1)) : std::nullopt;
+    if (!type)
+        cursor_.refuse_at(type_token.line, "registers of type " + Cursor::describe(type_token) + " are not supported");
+    do {
+        const std::string name = cursor_.expect_name();
+        if (!cursor_.accept('<')) {
+            add_register(name, *type);
+            continue;
+        }
+        const std::uint64_t count = cursor_.expect_integer();
+        if (count > kMaxRegisters) cursor_.refuse("too many registers");
+        cursor_.expect('>');
+        for (std::uint64_t i = 0; i < count; ++i) add_register(name + std::to_string(i), *type);
+    } while (cursor_.accept(','));
+}
+
+void BodyParser::add_register(const std::string& name, ast::Type type) {
+    if (entry_.registers.size() >= kMaxRegisters) cursor_.refuse("too many registers");
+    const auto index = static_cast<std::uint32_t>(entry_.registers.size());
+    if (!scopes_[scope_].registers.emplace(name, index).second)
+        cursor_.refuse("register '" + name + "' is declared twice");
+    entry_.registers.push_back({name, type});
+}
+
+void BodyParser::parse_label() {
+    const Token token = cursor_.take();
+    cursor_.expect(':');
+    const auto index = static_cast<std::uint32_t>(entry_.labels.size());
+    if (!scopes_[scope_].labels.emplace(std::string(token.text), index).second) {
+        cursor_.refuse_at(token.line, "label '" + std::string(token.text) + "' is defined twice");
+    }
+    entry_.labels.push_back({std::string(token.text), static_cast<std::uint32_t>(entry_.instructions.size())});
+}
+
+void BodyParser::parse_instruction() {
+    ast::Instruction instruction;
+    const Token first = cursor_.peek();
+    instruction.line = first.line;
+    instruction.source = source_;
+    if (cursor_.accept('@')) {
+        instruction.guard_negated = cursor_.accept('!');
+        const std::string name = cursor_.expect_name();
+        const std::uint32_t* index = find(&Scope::registers, name, scope_);
+        if (!index || entry_.registers[*index].type.kind != ast::TypeKind::Predicate) {
+            cursor_.refuse_at(first.line, "guard '" + name + "' is no predicate register");
+        }
+        instruction.guard = static_cast<std::int32_t>(*index);
+    }
+    instruction.name = cursor_.expect_name();
+    while (cursor_.peek().kind == Token::Kind::DotWord) instruction.name += cursor_.take().text;
+    try {
+        while (!cursor_.peek().is(';')) {
+            operand_path_.assign(1, static_cast<std::uint32_t>(instruction.operands.size()));
+            instruction.operands.push_back(parse_operand());
+            if (!cursor_.peek().is(';')) cursor_.expect(',');
+        }
+    } catch (const PtxError& error) {
+        // Name the instruction, not only the operand.
+        std::string message = error.what();
+        message.erase(0, message.find(": ") + 2);
+        Token last = cursor_.peek();
+        for (std::size_t i = 0; i < 64 && !last.is(';') && last.kind != Token::Kind::End; ++i) last = cursor_.peek(i);
+        throw PtxError(cursor_.file_name(), first.line, message + ": " + join_text(first, last));
+    }
+    instruction.text = join_text(first, cursor_.peek());
+    cursor_.expect(';');
+    entry_.instructions.push_back(std::move(instruction));
+}
+
+Operand BodyParser::parse_operand() {
+    const Token& token = cursor_.peek();
+    if (token.is('!')) {
+        cursor_.take();
+        Operand operand = parse_name();
+        if (operand.kind != Operand::Kind::Register ||
+            entry_.registers[operand.index].type.kind != ast::TypeKind::Predicate) {
+            cursor_.refuse("'!' before something that is no predicate");
+        }
+        operand.negated = true;
+        return operand;
+    }
+    if (token.is('{')) {
+        cursor_.take();
+        Operand operand = parse_list('}');
+        operand.kind = Operand::Kind::Vector;
+        return operand;
+    }
+    if (token.is('[')) return parse_address();
+    if (token.is('-')) return parse_negative();
+    Operand operand;
+    if (token.kind == Token::Kind::Integer || token.kind == Token::Kind::Float32 ||
+        token.kind == Token::Kind::Float64) {
+        operand.kind = token.kind == Token::Kind::Integer   ? Operand::Kind::Integer
+                       : token.kind == Token::Kind::Float32 ? Operand::Kind::Float32
+                                                            : Operand::Kind::Float64;
+        operand.bits = cursor_.take().bits;
+        return operand;
+    }
+    if (token.kind != Token::Kind::Word) cursor_.refuse("operand " + Cursor::describe(token) + " is not supported");
+    if (token.is("_")) {
+        cursor_.take();
+        return operand;
+    }
+    operand = parse_name();
+    if (cursor_.accept('|')) {
+        Operand pair;
+        pair.kind = Operand::Kind::Pair;
+        pair.elements.push_back(std::move(operand));
+        pair.elements.push_back(parse_operand());
+        return pair;
+    }
+    return operand;
+}
+
+Operand BodyParser::parse_negative() {
+    cursor_.expect('-');
+    const Token token = cursor_.take();
+    Operand operand;
+    if (token.kind == Token::Kind::Integer) {
+        operand.kind = Operand::Kind::Integer;
+        operand.bits = 0 - token.bits;
+    } else if (token.kind == Token::Kind::Float64) {
+        operand.kind = Operand::Kind::Float64;
+        operand.bits = token.bits ^ (std::uint64_t{1} << 63);
+    } else {
+        cursor_.refuse("'-' before " + Cursor::describe(token));
+    }
+    return operand;
+}
+
+Operand BodyParser::parse_list(char close) {
+    Operand list;
+    do {
+        operand_path_.push_back(static_cast<std::uint32_t>(list.elements.size()));
+        list.elements.push_back(parse_operand());
+        operand_path_.pop_back();
+    } while (cursor_.accept(','));
+    cursor_.expect(close);
+    return list;
+}
+
+Operand BodyParser::parse_name() {
+    std::string name = cursor_.expect_name();
+    if (name[0] == '%' && cursor_.peek().kind == Token::Kind::DotWord) name += cursor_.take().text;
+    Operand operand;
+    if (const std::uint32_t* index = find(&Scope::registers, name, scope_)) {
+        operand.kind = Operand::Kind::Register;
+        operand.index = *index;
+        return operand;
+    }
+    if (const auto special = ast::parse_special_register(name)) {
+        operand.kind = Operand::Kind::Special;
+        operand.special = *special;
+        return operand;
+    }
+    if (name[0] == '%')
+        cursor_.refuse("register '" + name + "' is neither declared nor a special register that is supported");
+    if (name == "WARP_SZ") {
+        operand.kind = Operand::Kind::Integer;
+        operand.bits = 32;
+        return operand;
+    }
+    if (find_variable(name, operand.index)) {
+        operand.kind = Operand::Kind::Variable;
+        if (cursor_.accept('+')) operand.offset = static_cast<std::int64_t>(cursor_.expect_integer());
+        return operand;
+    }
+    operand.kind = Operand::Kind::Label;
+    label_uses_.push_back({static_cast<std::uint32_t>(entry_.instructions.size()), operand_path_, name, scope_});
+    return operand;
+}
+
+Operand BodyParser::parse_address() {
+    cursor_.expect('[');
+    Operand address;
+    address.kind = Operand::Kind::Address;
+    if (cursor_.peek().kind == Token::Kind::Integer) {
+        Operand base;
+        base.kind = Operand::Kind::Integer;
+        base.bits = cursor_.take().bits;
+        address.elements.push_back(base);
+    } else {
+        Operand base = parse_name();
+        if (base.kind != Operand::Kind::Register && base.kind != Operand::Kind::Variable) {
+            cursor_.refuse("address of something unknown");
+        }
+        address.offset = base.offset;
+        base.offset = 0;
+        address.elements.push_back(base);
+    }
+    while (!cursor_.peek().is(']')) {
+        bool negative = false;
+        if (cursor_.accept('+'))
+            negative = cursor_.accept('-');
+        else if (cursor_.accept('-'))
+            negative = true;
+        else
+            cursor_.refuse("this form of address is not supported");
+        const auto value = static_cast<std::int64_t>(cursor_.expect_integer());
+        address.offset += negative ? -value : value;
+    }
+    cursor_.expect(']');
+    return address;
+}
+
+const std::uint32_t* BodyParser::find(std::unordered_map<std::string, std::uint32_t> Scope::*table,
+                                      const std::string& name, std::int32_t scope) const {
+    for (; scope >= 0; scope = scopes_[scope].parent) {
+        const auto& names = scopes_[scope].*table;
+        if (const auto it = names.find(name); it != names.end()) return &it->second;
+    }
+    return nullptr;
+}
+
+bool BodyParser::find_variable(const std::string& name, std::uint32_t& index) {
+    if (const std::uint32_t* local = find(&Scope::variables, name, scope_)) {
+        index = *local;
+        return true;
+    }
+    // Parameters, and variables of the module that the body has already named.
+    const auto known = std::find_if(entry_.variables.begin(), entry_.variables.end(),
+                                    [&](const ast::Variable& variable) { return variable.name == name; });
+    if (known != entry_.variables.end()) {
+        index = static_cast<std::uint32_t>(known - entry_.variables.begin());
+        return true;
+    }
+    const auto outer = std::find_if(module_.variables.begin(), module_.variables.end(),
+                                    [&](const ast::Variable& variable) { return variable.name == name; });
+    if (outer == module_.variables.end()) return false;
+    index = static_cast<std::uint32_t>(entry_.variables.size());
+    entry_.variables.push_back(*outer);
+    return true;
+}
+
+void BodyParser::resolve_labels() {
+    for (const LabelUse& use : label_uses_) {
+        ast::Instruction& instruction = entry_.instructions[use.instruction];
+        const std::uint32_t* index = find(&Scope::labels, use.name, use.scope);
+        if (!index) {
+            cursor_.refuse_at(instruction.line, "'" + use.name + "' is not defined: " + instruction.text);
+        }
+        Operand* operand = &instruction.operands[use.path[0]];
+        for (std::size_t i = 1; i < use.path.size(); ++i) operand = &operand->elements[use.path[i]];
+        if (operand->kind == Operand::Kind::Label) operand->index = *index;
+    }
+}
+
+void BodyParser::lay_out_shared() {
+    std::vector<ast::Variable*> shared;
+    for (ast::Variable& variable : entry_.variables) {
+        if (variable.space == Space::Shared) shared.push_back(&variable);
+    }
+    // In order of declaration; what is of dynamic size comes last, all of it at one place.
+    std::stable_sort(shared.begin(), shared.end(), [](const ast::Variable* a, const ast::Variable* b) {
+        return a->is_extern != b->is_extern ? b->is_extern : a->line < b->line;
+    });
+    std::uint64_t bytes = 0;
+    for (ast::Variable* variable : shared) {
+        bytes = (bytes + variable->align_bytes - 1) / variable->align_bytes * variable->align_bytes;
+        variable->offset_bytes = bytes;
+        bytes += variable->bytes;
+        entry_.uses_dynamic_shared |= variable->is_extern;
+    }
+    if (bytes > (std::uint64_t{1} << 31))
+        cursor_.refuse_at(entry_.line, "entry '" + entry_.name + "' has too much shared memory");
+    entry_.static_shared_bytes = static_cast<std::uint32_t>(bytes);
+}
+
+}  // namespace gradguard::vgpu::ptx

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "harness/vgpu/ptx/ast.h"
+#include "harness/vgpu/ptx/cursor.h"
+
+namespace gradguard::vgpu::ptx {
+
+/// Parses the body of one entry, from '{' to its '}', into `entry` (whose parameters are there already).
+class BodyParser {
+  public:
+    /// `text` is the whole module, for the wording of instructions.
+    BodyParser(Cursor& cursor, const ast::Module& module, ast::Entry& entry)
+        : cursor_(cursor), module_(module), entry_(entry) {}
+
+    void run();
+
+  private:
+    struct Scope {
+        std::int32_t parent = -1;
+        std::unordered_map<std::string, std::uint32_t> registers;
+        std::unordered_map<std::string, std::uint32_t> variables;
+        std::unordered_map<std::string, std::uint32_t> labels;
+    };
+    struct LabelUse {
+        std::uint32_t instruction;
+        std::vector<std::uint32_t> path;  ///< Operand, then element indices.
+        std::string name;
+        std::int32_t scope;
+    };
+
+    void parse_block();
+    void parse_statement();
+    void parse_registers();
+    void parse_directive();
+    void parse_label();
+    void parse_instruction();
+    ast::Operand parse_operand();
+    ast::Operand parse_negative();
+    ast::Operand parse_name();
+    ast::Operand parse_address();
+    ast::Operand parse_list(char close);
+    void add_register(const std::string& name, ast::Type type);
+    void resolve_labels();
+    void lay_out_shared();
+    const std::uint32_t* find(std::unordered_map<std::string, std::uint32_t> Scope::*table, const std::string& name,
+                              std::int32_t scope) const;
+    bool find_variable(const std::string& name, std::uint32_t& index);
+
+    Cursor& cursor_;
+    const ast::Module& module_;
+    ast::Entry& entry_;
+    std::vector<Scope> scopes_;
+    std::int32_t scope_ = -1;
+    ast::SourceLine source_;
+    std::vector<LabelUse> label_uses_;
+    std::vector<std::uint32_t> operand_path_;
+};
+
+}  // namespace gradguard::vgpu::ptx

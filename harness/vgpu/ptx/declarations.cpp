@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/vgpu/ptx/declarations.h"
+
+#include <bit>
+#include <cstring>
+
+namespace gradguard::vgpu::ptx {
+namespace {
+
+constexpr std::uint64_t kMaxVariableBytes = std::uint64_t{1} << 32;
+
+std::uint32_t parse_align(Cursor& cursor) {
+    const std::uint64_t align = cursor.expect_integer();
+    if (align == 0 || align > 4096 || !std::has_single_bit(align))
+        cursor.refuse("alignment must be a power of two up to 4096");
+    return static_cast<std::uint32_t>(align);
+}
+
+ast::Type parse_element_type(Cursor& cursor) {
+    const Token token = cursor.peek();
+    if (token.kind != Token::Kind::DotWord) cursor.refuse("expected a type, got " + Cursor::describe(token));
+    const auto type = ast::parse_type(token.text.substr(1));
+    if (!type || type->kind == ast::TypeKind::Predicate) {
+        cursor.refuse("variables of type " + Cursor::describe(token) + " are not supported");
+    }
+    cursor.take();
+    return *type;
+}
+
+void parse_initial_value(Cursor& cursor, ast::Type type, std::vector<std::uint8_t>& bytes) {
+    if (cursor.accept('{')) {
+        do parse_initial_value(cursor, type, bytes);
+        while (cursor.accept(','));
+        cursor.expect('}');
+        return;
+    }
+    const bool negative = cursor.accept('-');
+    const Token token = cursor.take();
+    std::uint64_t bits = token.bits;
+    const bool is_float = type.kind == ast::TypeKind::Float;
+    if (token.kind == Token::Kind::Integer && !is_float) {
+        if (negative) bits = 0 - bits;
+    } else if (token.kind == Token::Kind::Float32 && is_float && type.bytes == 4 && !negative) {
+        // as written
+    } else if (token.kind == Token::Kind::Float64 && is_float && type.bytes >= 4) {
+        double value = std::bit_cast<double>(bits);
+        if (negative) value = -value;
+        bits = type.bytes == 8 ? std::bit_cast<std::uint64_t>(value)
+                               : std::bit_cast<std::uint32_t>(static_cast<float>(value));
+    } else {
+        cursor.refuse_at(token.line, "initial value " + Cursor::describe(token) + " is not supported for this type");
+    }
+    for (unsigned i = 0; i < type.bytes; ++i) bytes.push_back(static_cast<std::uint8_t>(bits >> (8 * i)));
+}
+
+/// The [n][m] after a name: number of elements, 0 for [].
+std::uint64_t parse_extents(Cursor& cursor) {
+    std::uint64_t elements = 1;
+    while (cursor.accept('[')) {
+        if (cursor.accept(']')) return 0;
+        const std::uint64_t extent = cursor.expect_integer();
+        if (extent == 0 || extent > kMaxVariableBytes / elements) cursor.refuse("array extent out of range");
+        elements *= extent;
+        cursor.expect(']');
+    }
+    return elements;
+}
+
+struct Layout {
+    ast::Type type;
+    std::uint32_t align_bytes;
+};
+
+ast::Variable parse_declarator(Cursor& cursor, Layout layout) {
+    ast::Variable variable;
+    variable.line = cursor.peek().line;
+    variable.name = cursor.expect_name();
+    variable.align_bytes = layout.align_bytes;
+    variable.bytes = parse_extents(cursor) * layout.type.bytes;
+    return variable;
+}
+
+/// [.ptr [.space]] [.align n] .type, in the orders that compilers write.
+Layout parse_layout(Cursor& cursor, bool is_parameter) {
+    std::uint32_t align = 0;
+    std::optional<ast::Type> type;
+    for (;;) {
+        if (cursor.accept(".align")) {
+            const std::uint32_t value = parse_align(cursor);
+            // After .ptr it speaks of the pointee, which is no business of the parameter's layout.
+            if (!type) align = value;
+        } else if (is_parameter && type &&
+                   (cursor.accept(".ptr") || cursor.accept(".global") || cursor.accept(".shared") ||
+                    cursor.accept(".const") || cursor.accept(".local"))) {
+            continue;
+        } else if (!type && cursor.peek().kind == Token::Kind::DotWord) {
+            type = parse_element_type(cursor);
+        } else {
+            break;
+        }
+    }
+    if (!type) cursor.refuse("declaration without a type");
+    return {*type, align ? align : type->bytes};
+}
+
+}  // namespace
+
+std::vector<ast::Variable> parse_variables(Cursor& cursor, Space space, bool is_extern) {
+    const Layout layout = parse_layout(cursor, false);
+    std::vector<ast::Variable> variables;
+    do {
+        ast::Variable variable = parse_declarator(cursor, layout);
+        variable.space = space;
+        variable.is_extern = is_extern;
+        if (cursor.accept('=')) {
+            if (space == Space::Shared || is_extern) cursor.refuse("this variable cannot have an initial value");
+            parse_initial_value(cursor, layout.type, variable.initial);
+            if (variable.bytes == 0) variable.bytes = variable.initial.size();
+            if (variable.initial.size() > variable.bytes) cursor.refuse("more initial values than elements");
+        }
+        if (is_extern && space != Space::Shared) cursor.refuse(".extern is only supported for .shared");
+        if (variable.bytes == 0 && !is_extern) cursor.refuse("variable '" + variable.name + "' has no size");
+        if (is_extern && variable.bytes != 0) cursor.refuse(".extern .shared arrays of known size are not supported");
+        variables.push_back(std::move(variable));
+    } while (cursor.accept(','));
+    return variables;
+}
+
+ast::Variable parse_parameter(Cursor& cursor) {
+    const Layout layout = parse_layout(cursor, true);
+    ast::Variable variable = parse_declarator(cursor, layout);
+    variable.space = Space::Param;
+    if (variable.bytes == 0 || variable.bytes > 32764) cursor.refuse("parameter size out of range");
+    return variable;
+}
+
+ast::SourceLine parse_loc(Cursor& cursor, std::uint32_t line) {
+    ast::SourceLine source;
+    source.file = static_cast<std::uint32_t>(cursor.expect_integer());
+    source.line = static_cast<std::uint32_t>(cursor.expect_integer());
+    cursor.skip_line(line);  // column, function name and inlined_at: the innermost line is what findings name
+    return source;
+}
+
+void parse_file(Cursor& cursor, std::uint32_t line, ast::Module& module) {
+    const auto number = static_cast<std::uint32_t>(cursor.expect_integer());
+    if (cursor.peek().kind != Token::Kind::String) cursor.refuse(".file without a name");
+    module.source_files[number] = std::string(cursor.take().text);
+    cursor.skip_line(line);
+}
+
+}  // namespace gradguard::vgpu::ptx

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/devices/hooked_device.h"
+#include "harness/devices/virtual_device.h"
+#include "kernels/host/adamw.h"
+#include "reference/contract/error.h"
+
+namespace gradguard::testing {
+
+inline std::uint32_t bits(float value) { return std::bit_cast<std::uint32_t>(value); }
+inline float from_bits(std::uint32_t word) { return std::bit_cast<float>(word); }
+
+/// A virtual GPU whose calls are recorded, with one queue and the chosen build of the kernels.
+class RecordedDevice {
+  public:
+    explicit RecordedDevice(bool contracted = false, std::uint64_t seed = 1,
+                            std::vector<std::shared_ptr<harness::DeviceHook>> more_hooks = {},
+                            std::optional<DeviceProperties> properties = std::nullopt) {
+        harness::VirtualDeviceOptions options;
+        options.machine.seed = seed;
+        inner = harness::VirtualDevice::create(options);
+        inner->set_kernel_source(KernelSource::embedded(contracted));
+        more_hooks.insert(more_hooks.begin(), log);
+        device = harness::hook_device(inner, std::move(more_hooks), std::move(properties));
+        queue = device->create_queue();
+    }
+
+    /// A dense tensor that holds `values` (float for F32, the bit patterns for F16 and BF16).
+    template <class Value>
+    Tensor tensor(const std::vector<Value>& values, DType dtype = DType::kF32,
+                  std::optional<std::vector<std::uint64_t>> shape = std::nullopt) const {
+        Tensor tensor = Tensor::allocate(queue, dtype, shape.value_or(std::vector<std::uint64_t>{values.size()}));
+        tensor.upload(std::as_bytes(std::span(values)));
+        return tensor;
+    }
+
+    AdamWEntry entry(const std::vector<float>& parameters, const std::vector<float>& gradients) const {
+        return {tensor(parameters), tensor(gradients), std::nullopt};
+    }
+
+    AdamWState state(std::uint64_t step, const std::vector<float>& first, const std::vector<float>& second) const {
+        return {step, tensor(first), tensor(second), std::nullopt};
+    }
+
+    /// Reads a whole tensor; waits.
+    std::vector<float> read(const Tensor& tensor) const {
+        std::vector<float> values(tensor.elements());
+        tensor.download(std::as_writable_bytes(std::span(values)));
+        queue->synchronize();
+        return values;
+    }
+
+    /// Forgets the calls made so far, such as those that set the inputs up; finishes them first.
+    void forget_calls() const {
+        queue->synchronize();
+        log->calls.clear();
+    }
+
+    std::shared_ptr<harness::CallLog> log = std::make_shared<harness::CallLog>();
+    std::shared_ptr<harness::VirtualDevice> inner;
+    std::shared_ptr<Device> device;
+    std::shared_ptr<Queue> queue;
+};
+
+/// The error that `action` throws; fails the test when it throws none.
+template <class Action>
+std::optional<Error> error_of(Action action) {
+    try {
+        action();
+    } catch (const Error& error) {
+        return error;
+    }
+    ADD_FAILURE() << "no error was thrown";
+    return std::nullopt;
+}
+
+/// Expects an error of this kind at this site.
+template <class Action>
+void expect_error(ErrorKind kind, std::optional<std::size_t> entry, const std::string& operand, Action action) {
+    const auto error = error_of(action);
+    if (!error) return;
+    EXPECT_EQ(to_string(error->kind()), to_string(kind)) << error->what();
+    EXPECT_EQ(error->site().entry, entry) << error->what();
+    EXPECT_EQ(error->site().operand, operand) << error->what();
+    EXPECT_FALSE(error->message().empty());
+}
+
+}  // namespace gradguard::testing

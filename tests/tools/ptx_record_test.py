@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/regenerate_ptx.py --stale notices when the checked-in PTX is not what its sources were compiled to."""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Stale(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        for name in ("kernels/device", "kernels/ptx", "reference/contract"):
+            shutil.copytree(ROOT / name, self.root / name)
+        (self.root / "tools").mkdir()
+        shutil.copy(ROOT / "tools/regenerate_ptx.py", self.root / "tools")
+
+    def run_stale(self):
+        done = subprocess.run([sys.executable, "-B", "tools/regenerate_ptx.py", "--stale"], cwd=self.root,
+                              capture_output=True, text=True)
+        return done.returncode, done.stdout
+
+    def append(self, name):
+        with (self.root / name).open("a") as file:
+            file.write("// edited\n")
+
+    def expect_stale(self, name):
+        status, output = self.run_stale()
+        self.assertEqual(status, 1, output)
+        self.assertIn(name, output)
+
+    def test_clean_copy_passes(self):
+        self.assertEqual(self.run_stale(), (0, ""))
+
+    def test_edited_source(self):
+        for name in ("kernels/device/update.cu", "kernels/device/scaled_pair.cuh", "reference/contract/constants.h"):
+            with self.subTest(name):
+                text = (self.root / name).read_text()
+                self.append(name)
+                self.expect_stale(name)
+                (self.root / name).write_text(text)
+
+    def test_new_source(self):
+        (self.root / "kernels/device/new.cuh").write_text("")
+        self.expect_stale("kernels/device/new.cuh")
+
+    def test_removed_source(self):
+        (self.root / "kernels/device/load.cuh").unlink()
+        self.expect_stale("kernels/device/load.cuh")
+
+    def test_edited_ptx(self):
+        self.append("kernels/ptx/update.nofmad.ptx")
+        self.expect_stale("kernels/ptx/update.nofmad.ptx")
+
+    def test_missing_ptx(self):
+        (self.root / "kernels/ptx/statistics.fmad.ptx").unlink()
+        self.expect_stale("kernels/ptx/statistics.fmad.ptx")
+
+
+if __name__ == "__main__":
+    unittest.main()

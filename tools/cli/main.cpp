@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "bench/vgpu_bench.h"
+#include "harness/devices/registry.h"
+#include "harness/io/file_error.h"
+#include "harness/io/results.h"
+#include "reference/contract/error.h"
+#include "reference/fp64/self_check.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/open_device.h"
+#include "tools/cli/options.h"
+
+namespace gradguard::tools {
+namespace {
+
+struct Ending {
+    int status;
+    harness::ErrorResult error;
+};
+
+int exit_status(ErrorKind kind) {
+    switch (kind) {
+        case ErrorKind::kNonFiniteGradients:
+            return kNonFinite;
+        case ErrorKind::kUnsupportedDevice:
+        case ErrorKind::kInvalidSummary:
+        case ErrorKind::kReadback:
+        case ErrorKind::kDeviceFailure:
+            return kDeviceTrouble;
+        default:
+            return kBadInput;
+    }
+}
+
+/// The current exception as the program reports it.
+Ending describe_exception() {
+    try {
+        throw;
+    } catch (const Error& error) {
+        return {exit_status(error.kind()),
+                {std::string(to_string(error.kind())), error.site().entry, error.site().operand, error.message()}};
+    } catch (const harness::FileError& error) {
+        return {kBadInput, {"InvalidFile", {}, {}, error.what()}};
+    } catch (const UsageError& error) {
+        return {kBadInput, {"Usage", {}, {}, error.what()}};
+    } catch (const harness::DeviceUnavailable& error) {
+        return {kDeviceTrouble, {"UnsupportedDevice", {}, "device", error.what()}};
+    } catch (const DeviceFinding& error) {
+        return {kDeviceTrouble, {"DeviceFailure", {}, "finding", error.what()}};
+    } catch (const std::bad_alloc&) {
+        return {kDeviceTrouble, {"Internal", {}, {}, "out of host memory"}};
+    } catch (const std::exception& error) {
+        return {kDeviceTrouble, {"Internal", {}, {}, error.what()}};
+    }
+}
+
+/// Output that nobody can read, on a full disk for instance, is no success.
+void flush_output() {
+    std::cout.flush();
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout) {
+        throw harness::FileError("standard output", "cannot write");
+    }
+}
+
+int dispatch(const Request& request, const std::string& replay) {
+    // An oracle on unsound arithmetic refuses to run, whatever is asked of it.
+    if (request.command != Command::kExit) reference::require_sound_arithmetic();
+    switch (request.command) {
+        case Command::kStep:
+            return run_step(request.step, replay);
+        case Command::kStats:
+            return run_stats(request.stats, replay);
+        case Command::kBenchVgpu:
+            return bench::run_vgpu_bench(request.bench_json);
+        case Command::kExit:
+            break;
+    }
+    return kWithinBounds;
+}
+
+/// The command line as a shell would take it again.
+std::string command_line(int argc, char** argv) {
+    std::string line;
+    for (int i = 0; i < argc; ++i) {
+        const std::string_view argument = argv[i];
+        const bool plain =
+            !argument.empty() && argument.find_first_of(" \t\n'\"\\$&|;<>()*?[]#~`!{}") == std::string_view::npos;
+        std::string text(argument);
+        for (std::size_t at = 0; !plain && (at = text.find('\'', at)) != std::string::npos; at += 4)
+            text.replace(at, 1, "'\\''");
+        line += (i == 0 ? "" : " ") + (plain ? text : "'" + text + "'");
+    }
+    return line;
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+    // Known before the command line is understood: a usage error is reported in the form that was asked for.
+    const bool json =
+        std::any_of(argv + 1, argv + argc, [](std::string_view argument) { return argument == "--json"; });
+    try {
+        const int status = dispatch(parse_command_line(argc, argv), command_line(argc, argv));
+        flush_output();
+        return status;
+    } catch (...) {
+        const Ending ending = describe_exception();
+        std::fflush(stdout);
+        const bool kind_helps = ending.error.kind != "Usage" && ending.error.kind != "InvalidFile";
+        fmt::print(stderr, "gradguard: {}{}\n", kind_helps ? ending.error.kind + ": " : "", ending.error.message);
+        if (json) fmt::print("{}\n", harness::error_to_json(ending.error));
+        return ending.status;
+    }
+}
+
+}  // namespace gradguard::tools
+
+int main(int argc, char** argv) { return gradguard::tools::run(argc, argv); }

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <iostream>
+
+#include "tools/cli/number_text.h"
+#include "tools/cli/version.h"
+
+namespace gradguard::tools {
+namespace {
+
+constexpr const char* kMainHelp =
+    "A guarded AdamW step over real gradients, on the compiled CUDA kernels, on any machine, each\n"
+    "result held against an exact reference.\n";
+
+constexpr const char* kMainFooter = R"(Examples:
+  gradguard step group.safetensors                  one guarded step, every element checked
+  gradguard stats group.safetensors                 the scan alone: norm, maximum, bad tensors
+  gradguard bench vgpu                              how fast the virtual GPU is on this machine
+
+Exit status:
+  0  all within bounds      1  out of bounds      2  bad input or usage
+  3  non-finite gradients under --nonfinite error
+  4  the device is missing, fails, or has a finding against a kernel)";
+
+constexpr const char* kStepFooter =
+    R"(The file holds NAME.param, NAME.grad and, after the first step, NAME.exp_avg, NAME.exp_avg_sq and
+(with --amsgrad) NAME.max_exp_avg_sq; its metadata holds gradient_scale, and step for all entries or
+NAME.step for one. Several files are consecutive steps: parameters and state come from the first,
+gradients and scale from each. Numbers are decimal or hexadecimal, rounded once to FP32.
+
+Examples:
+  gradguard step group.safetensors
+  gradguard step step1.safetensors step2.safetensors step3.safetensors --max-norm 0.5
+  gradguard step group.safetensors --steps 100 --amsgrad --out after.safetensors --json
+  gradguard step group.safetensors --learning-rate 0x1p-10 --max-norm none --fmad off)";
+
+constexpr const char* kStatsFooter = R"(Reads the NAME.grad tensors and the metadata gradient_scale of each file.
+
+Examples:
+  gradguard stats group.safetensors
+  gradguard stats step1.safetensors step2.safetensors --gradient-scale 65536 --json)";
+
+constexpr const char* kBenchFooter = R"(Examples:
+  gradguard bench vgpu
+  gradguard bench vgpu --json)";
+
+/// Number options are taken as text: their conversion is one rounding to FP32, and their rule is the library's.
+class OptionTable {
+  public:
+    explicit OptionTable(CLI::App& app) : app_(app) {}
+
+    void add_float(const std::string& flag, const std::string& name, float& target,
+                   std::map<std::string, std::string>& texts, const std::string& description) {
+        add(flag, "X", description + " [" + float_text(target) + "]",
+            [&target, &texts, flag, name](const std::string& text) {
+                target = required_float(flag, text);
+                texts[name] = text;
+            });
+    }
+    void add_u64(const std::string& flag, const std::string& description,
+                 const std::function<void(std::uint64_t)>& set) {
+        add(flag, "N", description, [flag, set](const std::string& text) {
+            const std::optional<std::uint64_t> value = parse_u64(text);
+            if (!value) throw UsageError(flag + ": want an integer from 0 to 2^64 - 1, got \"" + text + "\"");
+            set(*value);
+        });
+    }
+    void add_choice(const std::string& flag, const std::vector<std::string>& choices, const std::string& description,
+                    const std::function<void(const std::string&)>& set) {
+        std::string type;
+        for (const std::string& choice : choices) type += (type.empty() ? "" : "|") + choice;
+        add(flag, type, description, [flag, choices, type, set](const std::string& text) {
+            if (std::ranges::find(choices, text) == choices.end()) {
+                throw UsageError(flag + ": want " + type + ", got \"" + text + "\"");
+            }
+            set(text);
+        });
+    }
+    void add(const std::string& flag, const std::string& type, const std::string& description,
+             const std::function<void(const std::string&)>& set) {
+        app_.add_option_function<std::string>(flag, set, description)->type_name(type);
+    }
+
+    static float required_float(const std::string& flag, const std::string& text) {
+        const std::optional<float> value = parse_float(text);
+        if (!value) throw UsageError(flag + ": want a decimal or hexadecimal number, got \"" + text + "\"");
+        return *value;
+    }
+
+  private:
+    CLI::App& app_;
+};
+
+void add_scan_options(CLI::App& app, ScanRequest& request) {
+    app.add_option("FILE", request.files, "safetensors files")->required()->type_name("");
+    OptionTable table(app);
+    table.add("--gradient-scale", "X", "loss scale of the gradients; overrides the files' metadata [1]",
+              [&request](const std::string& text) {
+                  request.gradient_scale = OptionTable::required_float("--gradient-scale", text);
+                  request.texts["gradient_scale"] = text;
+              });
+    table.add_choice("--device", {"vgpu", "auto"}, "the virtual GPU, or a real one where there is one [vgpu]",
+                     [&request](const std::string& text) { request.device = text; });
+    table.add_choice("--fmad", {"on", "off"}, "kernels compiled with or without contraction [on]",
+                     [&request](const std::string& text) { request.contracted = text == "on"; });
+    table.add_u64("--schedule-seed", "how the virtual GPU interleaves its work [0]",
+                  [&request](std::uint64_t seed) { request.schedule_seed = seed; });
+    app.add_flag("--json", request.json, "print one JSON object on standard output");
+}
+
+void add_step_options(CLI::App& app, StepRequest& request) {
+    add_scan_options(app, request.scan);
+    OptionTable table(app);
+    std::map<std::string, std::string>& texts = request.scan.texts;
+    AdamWOptions& options = request.options;
+    table.add_float("--learning-rate", "learning_rate", options.learning_rate, texts, "learning rate");
+    table.add_float("--beta1", "beta1", options.beta1, texts, "decay of the first moment");
+    table.add_float("--beta2", "beta2", options.beta2, texts, "decay of the second moment");
+    table.add_float("--epsilon", "epsilon", options.epsilon, texts, "added to the denominator");
+    table.add_float("--weight-decay", "weight_decay", options.weight_decay, texts, "decoupled weight decay");
+    app.add_flag("--amsgrad", options.amsgrad, "keep the running maximum of the second moment");
+    app.add_flag("--maximize", options.maximize, "go up the gradient");
+    table.add("--max-norm", "X|none", "clip the group's norm to X, or do not clip [1]",
+              [&request](const std::string& text) {
+                  request.guard.max_norm.reset();
+                  if (text == "none") return;
+                  request.guard.max_norm = OptionTable::required_float("--max-norm", text);
+                  request.scan.texts["max_norm"] = text;
+              });
+    table.add_float("--guard-epsilon", "guard_epsilon", request.guard.epsilon, texts,
+                    "added to the norm when clipping");
+    table.add_choice("--nonfinite", {"skip", "error"}, "what a NaN or an infinity does to the step [skip]",
+                     [&request](const std::string& text) {
+                         request.guard.nonfinite = text == "skip" ? NonFinitePolicy::kSkip : NonFinitePolicy::kError;
+                     });
+    app.add_flag("--skip-update", request.skip_update, "validate and change nothing");
+    table.add_u64("--steps", "steps in all; those beyond the files repeat the last gradients [one for each file]",
+                  [&request](std::uint64_t steps) { request.steps = steps; });
+    table.add("--out", "NEW", "write the state after the last step, in the same form",
+              [&request](const std::string& text) {
+                  if (text.empty()) throw UsageError("--out: want a file name, got nothing");
+                  request.out = text;
+              });
+}
+
+void check_steps(const StepRequest& request) {
+    if (!request.steps) return;
+    if (*request.steps == 0) throw UsageError("--steps: want at least 1, got 0");
+    if (*request.steps < request.scan.files.size()) {
+        throw UsageError("--steps: want at least one step for each of the " +
+                         std::to_string(request.scan.files.size()) + " files, got " + std::to_string(*request.steps));
+    }
+}
+
+}  // namespace
+
+Request parse_command_line(int argc, char** argv) {
+    Request request;
+    CLI::App app{kMainHelp, "gradguard"};
+    app.footer(kMainFooter);
+    app.require_subcommand(1);
+    app.set_version_flag("--version", version_text(), "what was built with what");
+    CLI::App* step = app.add_subcommand("step", "Runs guarded steps and holds every output element against the oracle.")
+                         ->footer(kStepFooter);
+    add_step_options(*step, request.step);
+    CLI::App* stats = app.add_subcommand("stats", "Scans gradients and holds the statistics against the oracle.")
+                          ->footer(kStatsFooter);
+    add_scan_options(*stats, request.stats);
+    CLI::App* bench = app.add_subcommand("bench", "Measures speed.")->footer(kBenchFooter);
+    bench->require_subcommand(1);
+    CLI::App* bench_vgpu =
+        bench->add_subcommand("vgpu", "The kernels on the virtual GPU beside native loops, on one core.");
+    bench_vgpu->footer(kBenchFooter);
+    bench_vgpu->add_flag("--json", request.bench_json, "print one JSON object on standard output");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() != 0) throw UsageError(error.what());
+        app.exit(error, std::cout, std::cerr);
+        return request;
+    }
+    if (step->parsed()) {
+        check_steps(request.step);
+        request.command = Command::kStep;
+    } else {
+        request.command = stats->parsed() ? Command::kStats : Command::kBenchVgpu;
+    }
+    return request;
+}
+
+}  // namespace gradguard::tools
