@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inner loop: runs one path of a warp, segment by segment.
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -15,6 +16,24 @@ using exec::Op;
 
 std::uint64_t lanes(std::uint32_t mask) {
     return mask == kFullMask ? exec::kLanes : static_cast<std::uint64_t>(std::popcount(mask));
+}
+
+/// MemoryEvent::consecutive. `bytes` is a power of two.
+bool are_neighbours(const std::array<Address, kWarpLanes>& addresses, std::uint32_t mask, std::uint32_t bytes) {
+    const auto first = static_cast<unsigned>(std::countr_zero(mask));
+    const std::uint32_t run = mask >> first;
+    if ((run & (run + 1)) != 0 || addresses[first] % bytes != 0) return false;
+    const Address origin = addresses[first] - first * bytes;
+    Address wrong = 0;
+    if (mask == kFullMask) {
+        for (unsigned i = 0; i < kWarpLanes; ++i) wrong |= addresses[i] ^ (origin + i * bytes);
+    } else {
+        for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+            const auto i = static_cast<unsigned>(std::countr_zero(rest));
+            wrong |= addresses[i] ^ (origin + i * bytes);
+        }
+    }
+    return wrong == 0;
 }
 
 }  // namespace
@@ -46,7 +65,8 @@ void Launch::run_ops(const Segment& segment, std::uint32_t mask) {
             }
         }
         for (; op != end; ++op) {
-            watch_op(static_cast<std::uint32_t>(op - program_.ops.data()), mask);
+            const auto index = static_cast<std::uint32_t>(op - program_.ops.data());
+            if (program_.events[index].kind != decode::OpEvent::Kind::None || op->guard) watch_op(index, mask);
             (mask == kFullMask ? op->full : op->masked)(context_, *op);
         }
     } else if (mask == kFullMask) {
@@ -69,21 +89,65 @@ void Launch::watch_op(std::uint32_t index, std::uint32_t mask) {
     if (event.kind == decode::OpEvent::Kind::None || passes == 0 || observers_.empty()) return;
     const WarpId warp{running_block_->index, running_warp_};
     if (event.kind == decode::OpEvent::Kind::Fence) {
-        for (Observer* observer : observers_) observer->fence(warp, op.instruction, passes);
+        const FenceEvent fence{warp, op.instruction, passes, event.scope};
+        for (Observer* observer : observers_) observer->fence(fence);
         return;
     }
-    std::array<Address, kWarpLanes> addresses;
+    alignas(64) std::array<Address, kWarpLanes> addresses;
     const std::byte* const slot = context_.base[op.space[0]] + op.offset[0];
-    for (unsigned i = 0; i < kWarpLanes; ++i) {
-        std::uint64_t base = 0;
-        std::memcpy(&base, slot + i * event.address_bytes, event.address_bytes);
-        addresses[i] = base + static_cast<std::uint64_t>(static_cast<std::int64_t>(op.immediate));
-        if (event.address_bytes == 4) addresses[i] &= 0xFFFFFFFFU;
+    if (event.address_bytes == 4) {
+        std::array<std::uint32_t, kWarpLanes> narrow;
+        std::memcpy(narrow.data(), slot, sizeof(narrow));
+        for (unsigned i = 0; i < kWarpLanes; ++i)
+            addresses[i] = static_cast<std::uint32_t>(narrow[i] + static_cast<std::uint32_t>(op.immediate));
+    } else {
+        std::memcpy(addresses.data(), slot, sizeof(addresses));
+        for (Address& address : addresses)
+            address += static_cast<std::uint64_t>(static_cast<std::int64_t>(op.immediate));
     }
-    const MemoryEvent access{
-        warp,   op.instruction, event.space, event.access, static_cast<std::uint32_t>(op.lane_bytes) * op.elements,
-        passes, addresses};
+    const std::uint32_t lane_bytes = static_cast<std::uint32_t>(op.lane_bytes) * op.elements;
+    const MemoryEvent access{warp,
+                             op.instruction,
+                             event.space,
+                             event.access,
+                             lane_bytes,
+                             passes,
+                             addresses,
+                             event.order,
+                             event.scope,
+                             event.returns,
+                             are_neighbours(addresses, passes, lane_bytes)};
+    watched_op_ = &op;
     for (Observer* observer : observers_) observer->memory(access);
+    watched_op_ = nullptr;
+}
+
+bool Launch::stored_bytes(const MemoryEvent& event, std::uint32_t lane, std::span<std::byte> bytes) const {
+    if (!watched_op_ || event.kind != AccessKind::Store || bytes.size() > event.lane_bytes) return false;
+    const Op& op = *watched_op_;
+    const unsigned slot_bytes = op.lane_bytes == 8 ? 8 : 4;
+    for (std::size_t done = 0; done < bytes.size();) {
+        const auto element = static_cast<unsigned>(done / op.lane_bytes);
+        const std::byte* const slot = context_.base[op.space[element + 1]] + op.offset[element + 1];
+        const std::size_t size = std::min<std::size_t>(op.lane_bytes, bytes.size() - done);
+        std::memcpy(bytes.data() + done, slot + lane * slot_bytes, size);
+        done += size;
+    }
+    return true;
+}
+
+bool Launch::memory_bytes(const MemoryEvent& event, Address address, std::span<std::byte> bytes) const {
+    if (event.space == Space::Shared) {
+        if (bytes.size() > shared_bytes_ || address > shared_bytes_ - bytes.size()) return false;
+        std::memcpy(bytes.data(), context_.shared + address, bytes.size());
+        return true;
+    }
+    const Memory::Info info = memory_.info(address);
+    if (!info.live || address < info.start || bytes.size() > info.bytes ||
+        address - info.start > info.bytes - bytes.size())
+        return false;
+    std::memcpy(bytes.data(), memory_.locate(address, bytes.size()), bytes.size());
+    return true;
 }
 
 void Launch::tell_branch(const Segment& segment, std::uint32_t mask, std::uint32_t taken) {
@@ -115,6 +179,7 @@ bool Launch::exit_lanes(BlockRun& block, Warp& warp, const Segment& segment, Pat
     if (leaving != 0) {
         block.live_threads -= static_cast<std::uint32_t>(lanes(leaving));
         warp.exit(leaving);
+        check_warp_barriers(block, warp);
         check_barriers(block);
     }
     return path.mask != 0 && warp.arrive(path);
@@ -144,6 +209,16 @@ Launch::Stop Launch::run_path(BlockRun& block, Warp& warp, Path path, std::uint6
                 goes_on = exit_lanes(block, warp, segment, path);
                 break;
             case EndKind::Barrier:
+                if (segment.of_warp) {
+                    goes_on = synchronise_warp(block, warp, path);
+                    break;
+                }
+                if (!segment.waits) {
+                    arrive_at_barrier(block, warp, path);
+                    path.segment = segment.next;
+                    goes_on = warp.arrive(path);
+                    break;
+                }
                 arrive_at_barrier(block, warp, path);
                 goes_on = false;
                 break;

@@ -24,13 +24,17 @@ const char* verb(AccessKind access) {
 
 bool is_about_memory(FindingKind kind) {
     return kind == FindingKind::OutOfBounds || kind == FindingKind::Misaligned || kind == FindingKind::UseAfterFree ||
-           kind == FindingKind::NoSuchAllocation || kind == FindingKind::WriteToConstant;
+           kind == FindingKind::NoSuchAllocation || kind == FindingKind::WriteToConstant ||
+           kind == FindingKind::UninitializedRead || kind == FindingKind::Race || kind == FindingKind::WarpRace ||
+           kind == FindingKind::WriteConflict || kind == FindingKind::SameValueWrite ||
+           kind == FindingKind::WriteToInput;
 }
 
 void describe_access(std::ostream& out, const Finding& finding) {
     out << verb(finding.access) << " of " << finding.access_bytes << " bytes at " << name_of(finding.space) << " 0x"
         << std::hex << finding.address << std::dec;
     if (finding.allocation_bytes == 0 && finding.allocation == 0) return;
+    if (finding.allocation_bytes == 0) return;
     if (finding.space == Space::Shared) {
         out << ", the block has " << finding.allocation_bytes << " bytes";
         return;
@@ -59,6 +63,22 @@ const char* name_of(FindingKind kind) {
             return "deadlock";
         case FindingKind::NoProgress:
             return "no progress";
+        case FindingKind::UninitializedRead:
+            return "uninitialized read";
+        case FindingKind::Race:
+            return "race";
+        case FindingKind::WarpRace:
+            return "race within a warp";
+        case FindingKind::WriteConflict:
+            return "conflicting writes";
+        case FindingKind::SameValueWrite:
+            return "unordered writes of one value";
+        case FindingKind::WriteToInput:
+            return "write to input";
+        case FindingKind::Leak:
+            return "leak";
+        case FindingKind::BarrierMismatch:
+            return "barrier mismatch";
     }
     return "?";
 }
@@ -83,6 +103,11 @@ const char* name_of(Space space) {
 
 std::string Finding::message() const {
     std::ostringstream out;
+    if (kind == FindingKind::Leak) {
+        out << name_of(kind) << ": allocation 0x" << std::hex << allocation << std::dec << " of " << allocation_bytes
+            << " bytes was never freed";
+        return out.str();
+    }
     out << name_of(kind) << ": ";
     if (is_about_memory(kind)) {
         describe_access(out, *this);
@@ -92,6 +117,13 @@ std::string Finding::message() const {
     if (place.ptx_line != 0) out << ", " << place.ptx_file << ":" << place.ptx_line << " '" << place.instruction << "'";
     if (place.source_line != 0) out << ", " << place.source_file << ":" << place.source_line;
     out << ", block " << block << ", thread " << thread;
+    if (other) {
+        out << "; the other: ";
+        if (is_about_memory(kind)) out << verb(other_access) << ", ";
+        out << other->ptx_file << ":" << other->ptx_line << " '" << other->instruction << "'";
+        if (other->source_line != 0) out << ", " << other->source_file << ":" << other->source_line;
+        out << ", block " << other_block << ", thread " << other_thread;
+    }
     if (!detail.empty()) out << ": " << detail;
     if (count > 1) out << " (" << count << " times)";
     return out.str();

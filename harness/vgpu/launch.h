@@ -21,7 +21,8 @@ namespace gradguard::vgpu {
 /// A barrier of a block, by its number.
 struct Barrier {
     std::uint32_t waiting_threads = 0;
-    std::uint32_t thread_count = 0;  ///< Named by the instruction; 0: all threads that have not exited.
+    std::uint32_t thread_count = 0;     ///< Named by the instruction; 0: all threads that have not exited.
+    std::uint32_t arrived_threads = 0;  ///< By bar.arrive, which does not wait.
 };
 
 inline constexpr std::uint32_t kBarriers = 16;
@@ -68,6 +69,8 @@ class Launch final : public Observed {
     std::uint32_t shared_bytes_per_block() const override { return shared_bytes_; }
     Place place(std::uint32_t instruction) const override;
     void report(Finding finding) override { findings_.add(std::move(finding)); }
+    bool stored_bytes(const MemoryEvent& event, std::uint32_t lane, std::span<std::byte> bytes) const override;
+    bool memory_bytes(const MemoryEvent& event, Address address, std::span<std::byte> bytes) const override;
 
     /// For memory_fault().
     [[noreturn]] void fault(const exec::Op& op, std::uint64_t address, unsigned lane);
@@ -101,6 +104,10 @@ class Launch final : public Observed {
     void pass_barrier(Warp& warp, Path path);
     void check_barrier(BlockRun& block, std::uint32_t number);
     void check_barriers(BlockRun& block);
+    /// bar.warp.sync: true when the whole mask is there and goes on.
+    bool synchronise_warp(BlockRun& block, Warp& warp, Path& path);
+    void check_warp_barriers(BlockRun& block, Warp& warp);
+    std::uint32_t lane_mask_of(const WaitingPath& waiting, const Warp& warp) const;
     std::uint32_t counted_threads(const BlockRun& block, std::uint32_t number) const;
     void report_divergent_barrier(const BlockRun& block, std::uint32_t warp, const WaitingPath& waiting,
                                   std::string detail);
@@ -150,6 +157,7 @@ class Launch final : public Observed {
     std::size_t wanted_residents_ = 1;
     std::size_t current_resident_ = 0;
     BlockRun* running_block_ = nullptr;
+    const exec::Op* watched_op_ = nullptr;  ///< While observers hear of it.
     std::uint32_t running_warp_ = 0;
 };
 

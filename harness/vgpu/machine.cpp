@@ -70,8 +70,8 @@ Counters& Counters::operator+=(const Counters& other) {
 
 class Machine::Impl {
   public:
-    explicit Impl(MachineOptions chosen)
-        : options(std::move(chosen)), memory(options.seed, options.limits.max_memory_bytes) {
+    explicit Impl(const MachineOptions& chosen)
+        : options(chosen), memory(options.seed, options.limits.max_memory_bytes) {
         options.vector_level = exec::resolve(options.vector_level);
         exec::InstructionTable::of(options.vector_level);  // throws if the processor lacks it
     }
@@ -96,9 +96,13 @@ class Machine::Impl {
         // PTX: a variable without an initial value is zero.
         std::byte* const data = memory.locate(address, variable.bytes);
         std::memset(data, 0, variable.bytes);
-        std::memcpy(data, variable.initial.data(), variable.initial.size());
+        if (!variable.initial.empty()) std::memcpy(data, variable.initial.data(), variable.initial.size());
         if (variable.space == Space::Constant) memory.make_constant(address);
         into.variables[variable.name] = address;
+        for (Observer* observer : observers) {
+            observer->known(address, variable.bytes);
+            observer->host_wrote(address, variable.bytes);
+        }
     }
 
     const decode::Program& program(const Module& module, const ast::Entry& entry, LoadedModule& into) {
@@ -122,7 +126,7 @@ class Machine::Impl {
     std::optional<LaunchError> fault;
 };
 
-Machine::Machine(MachineOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Machine::Machine(MachineOptions options) : impl_(std::make_unique<Impl>(options)) {}
 Machine::~Machine() = default;
 
 const MachineOptions& Machine::options() const { return impl_->options; }
@@ -136,7 +140,10 @@ Address Machine::allocate(std::uint64_t bytes) {
 
 Address Machine::map(void* host, std::uint64_t bytes) {
     const Address address = impl_->memory.map(host, bytes);
-    for (Observer* observer : impl_->observers) observer->allocated(address, bytes);
+    for (Observer* observer : impl_->observers) {
+        observer->allocated(address, bytes);
+        observer->host_wrote(address, bytes);
+    }
     return address;
 }
 
@@ -148,7 +155,11 @@ void Machine::free(Address address) {
 std::uint64_t Machine::allocated_bytes() const { return impl_->memory.allocated_bytes(); }
 std::uint64_t Machine::live_allocations() const { return impl_->memory.live_allocations(); }
 
-std::byte* Machine::host_pointer(Address address, std::uint64_t bytes) { return impl_->memory.locate(address, bytes); }
+std::byte* Machine::host_pointer(Address address, std::uint64_t bytes) {
+    std::byte* const data = impl_->memory.locate(address, bytes);
+    for (Observer* observer : impl_->observers) observer->host_wrote(address, bytes);
+    return data;
+}
 const std::byte* Machine::host_pointer(Address address, std::uint64_t bytes) const {
     return impl_->memory.locate(address, bytes);
 }
@@ -156,6 +167,7 @@ const std::byte* Machine::host_pointer(Address address, std::uint64_t bytes) con
 void Machine::write(Address address, const void* source, std::uint64_t bytes) {
     std::byte* const destination = impl_->memory.locate(address, bytes);
     if (bytes > 0) std::memcpy(destination, source, bytes);
+    for (Observer* observer : impl_->observers) observer->host_wrote(address, bytes);
 }
 
 void Machine::read(Address address, void* destination, std::uint64_t bytes) const {
@@ -203,7 +215,13 @@ LaunchStats Machine::launch(const Module& module, std::string_view name, const L
     return finish();
 }
 
-void Machine::attach(Observer* observer) { impl_->observers.push_back(observer); }
+void Machine::attach(Observer* observer) {
+    impl_->observers.push_back(observer);
+    for (const Memory::Info& info : impl_->memory.live()) {
+        observer->known(info.start, info.bytes);
+        observer->host_wrote(info.start, info.bytes);
+    }
+}
 void Machine::detach(Observer* observer) { std::erase(impl_->observers, observer); }
 
 std::span<const Finding> Machine::findings() const { return impl_->findings.all(); }

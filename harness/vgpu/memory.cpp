@@ -130,4 +130,12 @@ Memory::Info Memory::info(Address address) const {
     return {true, allocation.live, allocation.constant, allocation.start, allocation.bytes};
 }
 
+std::vector<Memory::Info> Memory::live() const {
+    std::vector<Info> result;
+    for (const Allocation& allocation : allocations_) {
+        if (allocation.live) result.push_back({true, true, allocation.constant, allocation.start, allocation.bytes});
+    }
+    return result;
+}
+
 }  // namespace gradguard::vgpu

@@ -51,6 +51,8 @@ class Memory {
     };
     /// The allocation whose number is in `address`.
     Info info(Address address) const;
+    /// All live ones.
+    std::vector<Info> live() const;
 
   private:
     struct Allocation {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -25,6 +26,12 @@ struct WarpId {
     std::uint32_t warp = 0;   ///< In the block.
 };
 
+/// How a memory access orders others (PTX memory model). `Volatile` is ld.volatile/st.volatile: relaxed, scope System.
+/// atom and red without a qualifier are Relaxed.
+enum class Order : std::uint8_t { Weak, Volatile, Relaxed, Acquire, Release, AcquireRelease };
+/// Whom it orders for; atom, red and fences without a qualifier have Gpu. Means nothing for Weak.
+enum class Scope : std::uint8_t { Cta, Cluster, Gpu, System };
+
 /// `instruction` in all events is an index for Observed::place().
 struct MemoryEvent {
     WarpId warp;
@@ -34,6 +41,11 @@ struct MemoryEvent {
     std::uint32_t lane_bytes = 0;  ///< Bytes that each lane touches, all elements of a vector together.
     std::uint32_t mask = 0;        ///< Lanes that take part.
     std::span<const Address, kWarpLanes> addresses;  ///< Valid where mask is set. Not yet checked.
+    Order order = Order::Weak;
+    Scope scope = Scope::System;
+    bool returns = true;  ///< Atomics: atom, not red.
+    /// The lanes of mask are neighbours, and so is what they access: addresses[i + 1] == addresses[i] + lane_bytes.
+    bool consecutive = false;
 };
 
 struct BarrierEvent {
@@ -43,6 +55,23 @@ struct BarrierEvent {
     std::uint32_t mask = 0;   ///< Lanes that arrive with this event.
     std::uint32_t alive = 0;  ///< Lanes of the warp that have not exited.
     bool aligned = true;
+    bool waits = true;           ///< bar.sync and bar.red; false for bar.arrive.
+    std::uint32_t expected = 0;  ///< Threads that fill it, as the instruction says; 0: all threads of the block.
+};
+
+/// fence and membar. Lanes of the mask have executed it.
+struct FenceEvent {
+    WarpId warp;
+    std::uint32_t instruction = 0;
+    std::uint32_t mask = 0;
+    Scope scope = Scope::Gpu;
+};
+
+/// bar.warp.sync (__syncwarp()): all lanes of the mask have arrived and go on.
+struct WarpSyncEvent {
+    WarpId warp;
+    std::uint32_t instruction = 0;
+    std::uint32_t mask = 0;
 };
 
 struct BranchEvent {
@@ -60,6 +89,15 @@ class Observed {
     virtual const LaunchConfig& config() const = 0;
     virtual std::uint32_t shared_bytes_per_block() const = 0;
     virtual Place place(std::uint32_t instruction) const = 0;
+    /// Bytes that lane `lane` of a Store event is about to write, and bytes that lie in memory now at `address` as the
+    /// warp of the event sees it (shared memory: of its block). False when they are not to be had. Only during
+    /// memory().
+    virtual bool stored_bytes(const MemoryEvent&, std::uint32_t /*lane*/, std::span<std::byte> /*bytes*/) const {
+        return false;
+    }
+    virtual bool memory_bytes(const MemoryEvent&, Address /*address*/, std::span<std::byte> /*bytes*/) const {
+        return false;
+    }
     /// Folds `finding` into those of the machine.
     virtual void report(Finding finding) = 0;
 };
@@ -74,12 +112,18 @@ class Observer {
     /// A barrier of a block was filled and its threads go on.
     virtual void barrier_complete(std::uint64_t /*block*/, std::uint32_t /*barrier*/) {}
     virtual void branch(const BranchEvent&) {}
-    virtual void fence(WarpId, std::uint32_t /*instruction*/, std::uint32_t /*mask*/) {}
+    virtual void fence(const FenceEvent&) {}
+    virtual void warp_sync(const WarpSyncEvent&) {}
     virtual void block_end(std::uint64_t /*block*/) {}
     /// Also after a fault.
     virtual void launch_end(const LaunchStats&) {}
     virtual void allocated(Address, std::uint64_t /*bytes*/) {}
+    /// Memory that is there but not by allocate() or map() since this observer was attached: variables of modules, and
+    /// what there was before.
+    virtual void known(Address, std::uint64_t /*bytes*/) {}
     virtual void freed(Address) {}
+    /// The host gave these bytes a value: Machine::write, map, host_pointer (not const), initial values of variables.
+    virtual void host_wrote(Address, std::uint64_t /*bytes*/) {}
 };
 
 }  // namespace gradguard::vgpu

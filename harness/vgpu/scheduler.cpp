@@ -2,6 +2,7 @@
 // Which block, warp and path runs next, and barriers.
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <numeric>
 #include <sstream>
 
@@ -13,6 +14,8 @@ namespace {
 /// A cooperative grid needs all its blocks resident; no GPU holds more than this.
 constexpr std::size_t kMaxResidents = 2048;
 constexpr std::size_t kMaxPlaces = 8;
+/// WaitingPath::barrier of lanes in bar.warp.sync.
+constexpr std::uint32_t kWarpBarrier = 1000;
 
 std::string hex_mask(std::uint32_t mask) {
     std::ostringstream text;
@@ -140,9 +143,14 @@ void Launch::arrive_at_barrier(BlockRun& block, Warp& warp, const Path& path) {
                           " threads: numbers go to 15 and counts are multiples of 32");
     }
     Barrier& barrier = block.barriers[number];
-    barrier.waiting_threads += static_cast<std::uint32_t>(std::popcount(path.mask));
     barrier.thread_count = count;
-    warp.waiting().push_back({path, number});
+    if (segment.waits) {
+        barrier.waiting_threads += static_cast<std::uint32_t>(std::popcount(path.mask));
+        warp.waiting().push_back({path, number});
+    } else {
+        barrier.arrived_threads +=
+            path.mask == warp.alive() ? exec::kLanes : static_cast<std::uint32_t>(std::popcount(path.mask));
+    }
     warp.instructions_without_progress = 0;
     if (!observers_.empty()) {
         const BarrierEvent event{{block.index, static_cast<std::uint32_t>(&warp - block.warps.data())},
@@ -150,7 +158,9 @@ void Launch::arrive_at_barrier(BlockRun& block, Warp& warp, const Path& path) {
                                  number,
                                  path.mask,
                                  warp.alive(),
-                                 segment.aligned};
+                                 segment.aligned,
+                                 segment.waits,
+                                 count};
         for (Observer* observer : observers_) observer->barrier(event);
     }
     check_barrier(block, number);
@@ -158,7 +168,7 @@ void Launch::arrive_at_barrier(BlockRun& block, Warp& warp, const Path& path) {
 
 /// Threads that a barrier with a count has seen: a warp that is there with all it has counts as 32.
 std::uint32_t Launch::counted_threads(const BlockRun& block, std::uint32_t number) const {
-    std::uint32_t threads = 0;
+    std::uint32_t threads = block.barriers[number].arrived_threads;
     for (const Warp& warp : block.warps) {
         std::uint32_t mask = 0;
         for (const WaitingPath& waiting : warp.waiting()) mask |= waiting.barrier == number ? waiting.path.mask : 0;
@@ -169,7 +179,7 @@ std::uint32_t Launch::counted_threads(const BlockRun& block, std::uint32_t numbe
 
 void Launch::check_barrier(BlockRun& block, std::uint32_t number) {
     const Barrier& barrier = block.barriers[number];
-    if (barrier.waiting_threads == 0) return;
+    if (barrier.waiting_threads + barrier.arrived_threads == 0) return;
     const bool full = barrier.thread_count == 0 ? barrier.waiting_threads == block.live_threads
                                                 : counted_threads(block, number) >= barrier.thread_count;
     if (full) release_barrier(block, number);
@@ -223,6 +233,58 @@ void Launch::release_split_warp(BlockRun& block, std::uint32_t index, std::uint3
     }
     std::erase_if(warp.waiting(), [&](const WaitingPath& one) { return one.barrier == number; });
     for (const Path& path : released) pass_barrier(warp, path);
+}
+
+bool Launch::synchronise_warp(BlockRun& block, Warp& warp, Path& path) {
+    const decode::Segment& segment = program_.segments[path.segment];
+    const std::uint32_t mask = lane_value(segment.barrier, path.mask);
+    if ((mask & warp.alive()) == path.mask) {
+        const WarpSyncEvent event{
+            {block.index, static_cast<std::uint32_t>(&warp - block.warps.data())}, segment.end_instruction, path.mask};
+        for (Observer* observer : observers_) observer->warp_sync(event);
+        path.segment = segment.next;
+        return warp.arrive(path);
+    }
+    warp.waiting().push_back({path, kWarpBarrier});
+    check_warp_barriers(block, warp);
+    return false;
+}
+
+/// Lets those go on whose masks are complete. Lanes that have exited are not waited for.
+void Launch::check_warp_barriers(BlockRun& block, Warp& warp) {
+    std::vector<WaitingPath>& waiting = warp.waiting();
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+        if (waiting[i].barrier != kWarpBarrier) continue;
+        const std::uint32_t mask = lane_mask_of(waiting[i], warp) & warp.alive();
+        std::uint32_t there = 0;
+        for (const WaitingPath& one : waiting) {
+            if (one.barrier == kWarpBarrier && (one.path.mask & ~mask) == 0) there |= one.path.mask;
+        }
+        if (there != mask) continue;
+        const WarpSyncEvent event{{block.index, static_cast<std::uint32_t>(&warp - block.warps.data())},
+                                  program_.segments[waiting[i].path.segment].end_instruction,
+                                  mask};
+        std::vector<Path> released;
+        std::erase_if(waiting, [&](const WaitingPath& one) {
+            if (one.barrier != kWarpBarrier || (one.path.mask & ~mask) != 0) return false;
+            released.push_back(one.path);
+            return true;
+        });
+        for (Observer* observer : observers_) observer->warp_sync(event);
+        for (Path& path : released) {
+            path.segment = program_.segments[path.segment].next;
+            if (warp.arrive(path)) warp.ready().push_back(path);
+        }
+        i = static_cast<std::size_t>(-1);
+    }
+}
+
+std::uint32_t Launch::lane_mask_of(const WaitingPath& waiting, const Warp& warp) const {
+    const decode::Place& place = program_.segments[waiting.path.segment].barrier;
+    const std::byte* const base = place.space == 0 ? warp.frame : constants_.get();
+    std::uint32_t value;
+    std::memcpy(&value, base + place.offset + 4 * std::countr_zero(waiting.path.mask), sizeof(value));
+    return value;
 }
 
 void Launch::report_divergent_barrier(const BlockRun& block, std::uint32_t warp, const WaitingPath& waiting,

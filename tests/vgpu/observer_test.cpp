@@ -38,7 +38,7 @@ class Recorder : public Observer {
     }
     void barrier_complete(std::uint64_t, std::uint32_t) override { ++barriers; }
     void branch(const BranchEvent& event) override { divergent += event.taken != 0 && event.taken != event.mask; }
-    void fence(WarpId, std::uint32_t, std::uint32_t mask) override { fence_mask = mask; }
+    void fence(const FenceEvent& event) override { fence_mask = event.mask; }
     void launch_end(const LaunchStats& stats) override { lanes = stats.counters.lane_instructions; }
     void allocated(Address, std::uint64_t bytes) override { allocated_bytes += bytes; }
     void freed(Address) override { ++frees; }

@@ -87,7 +87,11 @@ void find_reconvergence(Ir& ir) {
     const std::vector<std::uint32_t> post_dominator = immediate_dominators(reversed, exit);
     for (std::uint32_t i = 0; i < exit; ++i) {
         const std::uint32_t meeting = post_dominator[i];
-        ir.blocks[i].segment.reconverge = meeting == exit ? kNoSegment : meeting;
+        // Nobody waits for others in order to exit: else a lane that returns early would keep its warp at a barrier.
+        const bool ends =
+            meeting >= exit || (ir.blocks[meeting].ops.empty() && !ir.blocks[meeting].segment.conditional &&
+                                ir.blocks[meeting].segment.end == EndKind::Exit);
+        ir.blocks[i].segment.reconverge = ends ? kNoSegment : meeting;
     }
 }
 

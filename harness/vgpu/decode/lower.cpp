@@ -17,8 +17,7 @@ using ast::Operand;
 class Lowering {
   public:
     Lowering(const ast::Module& module, const ast::Entry& entry, const exec::InstructionTable& table, bool flush)
-        : module_(module),
-          entry_(entry),
+        : entry_(entry),
           table_(table),
           flush_(flush),
           binder_(module, entry, table, ir_),
@@ -80,6 +79,7 @@ class Lowering {
         if (opcode == "bar" || opcode == "barrier") return lower_barrier(name);
         if (opcode == "ld" || opcode == "ldu") return memory_.lower_load(name);
         if (opcode == "st") return memory_.lower_store(name);
+        if (opcode == "atom" || opcode == "red") return memory_.lower_atomic(name);
         if (opcode == "setp") return lower_compare(name);
         if (opcode == "mov") return lower_move(name);
         lower_by_row(instruction.name, instruction.operands);
@@ -131,9 +131,13 @@ class Lowering {
 
     void lower_barrier(const Modifiers& name) {
         const ast::Instruction& instruction = binder_.instruction();
+        const bool of_warp = name.is_any_of({"bar.warp.sync"});
+        const bool arrives =
+            name.is_any_of({"bar.arrive", "bar.cta.arrive", "barrier.arrive", "barrier.arrive.aligned"});
         const bool aligned =
-            name.is_any_of({"bar.sync", "bar.cta.sync", "barrier.sync.aligned", "barrier.cta.sync.aligned"});
-        if (!aligned && !name.is_any_of({"barrier.sync", "barrier.cta.sync"})) refuse_name();
+            name.is_any_of({"bar.sync", "bar.cta.sync", "barrier.sync.aligned", "barrier.cta.sync.aligned",
+                            "bar.arrive", "bar.cta.arrive", "barrier.arrive.aligned"});
+        if (!aligned && !arrives && !of_warp && !name.is_any_of({"barrier.sync", "barrier.cta.sync"})) refuse_name();
         if (instruction.operands.empty() || instruction.operands.size() > 2)
             binder_.refuse("one or two operands expected");
         if (instruction.guard >= 0) {
@@ -151,7 +155,9 @@ class Lowering {
         Segment& segment = block().segment;
         segment.end = EndKind::Barrier;
         segment.aligned = aligned;
-        block().barrier = barrier_operand(instruction.operands[0], 15);
+        segment.waits = !arrives;
+        segment.of_warp = of_warp;
+        block().barrier = barrier_operand(instruction.operands[0], of_warp ? 0xFFFFFFFFFFFFFFFF : 15);
         if (instruction.operands.size() == 2) {
             segment.has_thread_count = true;
             block().thread_count = barrier_operand(instruction.operands[1], 1024);
@@ -190,7 +196,10 @@ class Lowering {
         for (std::size_t i = 0; i < destinations; ++i) {
             op.destinations.push_back(binder_.destination(operands[i], Letter::of(format[i]), wide, is_signed));
         }
-        if (name.compare(0, 6, "membar") == 0 || name.compare(0, 5, "fence") == 0) op.event.kind = OpEvent::Kind::Fence;
+        if (name.compare(0, 6, "membar") == 0 || name.compare(0, 5, "fence") == 0) {
+            op.event.kind = OpEvent::Kind::Fence;
+            op.event.scope = scope_of(Modifiers(name), Scope::Gpu);
+        }
         binder_.emit(std::move(op));
     }
 
@@ -299,7 +308,6 @@ class Lowering {
         }
     }
 
-    const ast::Module& module_;
     const ast::Entry& entry_;
     const exec::InstructionTable& table_;
     const bool flush_;

@@ -60,7 +60,36 @@ const char* name_in_rows(Space space) {
     }
 }
 
+struct OrderName {
+    std::string_view name;
+    Order order;
+};
+constexpr OrderName kOrders[] = {{"volatile", Order::Volatile},
+                                 {"relaxed", Order::Relaxed},
+                                 {"acquire", Order::Acquire},
+                                 {"release", Order::Release},
+                                 {"acq_rel", Order::AcquireRelease}};
+
 }  // namespace
+
+Scope scope_of(const Modifiers& name, Scope otherwise) {
+    for (std::size_t i = 1; i < name.size(); ++i) {
+        if (name[i] == "cta") return Scope::Cta;
+        if (name[i] == "cluster") return Scope::Cluster;
+        if (name[i] == "gpu" || name[i] == "gl") return Scope::Gpu;
+        if (name[i] == "sys") return Scope::System;
+    }
+    return otherwise;
+}
+
+Order order_of(const Modifiers& name, Order otherwise) {
+    for (std::size_t i = 1; i < name.size(); ++i) {
+        for (const OrderName& order : kOrders) {
+            if (order.name == name[i]) return order.order;
+        }
+    }
+    return otherwise;
+}
 
 MemoryLowering::Form MemoryLowering::parse(const Modifiers& name, bool is_store) const {
     Form form;
@@ -82,6 +111,8 @@ MemoryLowering::Form MemoryLowering::parse(const Modifiers& name, bool is_store)
             unknown(name[i]);
         }
     }
+    form.order = order_of(name, Order::Weak);
+    form.scope = scope_of(name, Scope::System);
     const std::string_view type_name = name[name.size() - 1];
     const auto type = ast::parse_type(type_name);
     const bool is_16_bit_float = type && type->kind == ast::TypeKind::Float && type_name != "f32" && type_name != "f64";
@@ -141,8 +172,12 @@ IrOp MemoryLowering::make_access(const Form& form, const Operand& address, const
     if (has_32_bit_address) row += "@32";
     op.row = binder_.make(row.c_str()).row;
     op.is_memory = true;
-    op.event = {OpEvent::Kind::Memory, form.space, opcode[0] == 'l' ? AccessKind::Load : AccessKind::Store,
-                static_cast<std::uint8_t>(has_32_bit_address ? 4 : 8)};
+    op.event = {OpEvent::Kind::Memory,
+                form.space,
+                opcode[0] == 'l' ? AccessKind::Load : AccessKind::Store,
+                static_cast<std::uint8_t>(has_32_bit_address ? 4 : 8),
+                form.order,
+                form.scope};
     op.lane_bytes = form.type.bytes;
     op.elements = form.elements;
     op.is_signed = is_signed_narrow;
@@ -172,6 +207,50 @@ void MemoryLowering::lower_store(const Modifiers& name) {
     for (const Operand& element : elements_of(operands[1], form)) {
         op.sources.push_back(binder_.source(element, Letter::of(form.type), true));
     }
+    binder_.emit(std::move(op));
+}
+
+void MemoryLowering::lower_atomic(const Modifiers& name) {
+    const bool returns = name.opcode() == "atom";
+    Form form;
+    std::string operation;
+    for (std::size_t i = 1; i + 1 < name.size(); ++i) {
+        const auto space =
+            std::find_if(std::begin(kSpaces), std::end(kSpaces), [&](const SpaceName& s) { return s.name == name[i]; });
+        const bool known =
+            order_of(name, Order::Weak) != Order::Weak && name[i] != "volatile" &&
+            std::any_of(std::begin(kOrders), std::end(kOrders), [&](const OrderName& o) { return o.name == name[i]; });
+        if (space != std::end(kSpaces))
+            form.space = space->space;
+        else if (!known && name[i] != "cta" && name[i] != "gpu" && name[i] != "sys" && name[i] != "cluster")
+            operation = name[i];
+    }
+    const auto type = ast::parse_type(name[name.size() - 1]);
+    if (!type) binder_.refuse("instruction '" + binder_.instruction().name + "' is not supported");
+    form.type = *type;
+    const std::vector<Operand>& operands = binder_.instruction().operands;
+    const std::size_t first = returns ? 1 : 0;
+    if (operands.size() < first + 2 || operands[first].kind != Operand::Kind::Address)
+        binder_.refuse("an address and values are expected");
+    IrOp op;
+    const bool has_32_bit_address = bind_address(operands[first], form, op);
+    std::string row = std::string(name.opcode()) + "." + name_in_rows(form.space) + "." + operation + "." +
+                      std::string(name[name.size() - 1]);
+    if (has_32_bit_address) row += "@32";
+    op.row = binder_.make(row.c_str()).row;
+    op.is_memory = true;
+    op.event = {OpEvent::Kind::Memory,
+                form.space,
+                AccessKind::Atomic,
+                static_cast<std::uint8_t>(has_32_bit_address ? 4 : 8),
+                order_of(name, Order::Relaxed),
+                scope_of(name, Scope::Gpu),
+                returns};
+    op.lane_bytes = form.type.bytes;
+    op.elements = 1;
+    for (std::size_t i = first + 1; i < operands.size(); ++i)
+        op.sources.push_back(binder_.source(operands[i], Letter::of(form.type), true));
+    if (returns) op.destinations.push_back(binder_.destination(operands[0], Letter::of(form.type), true, false));
     binder_.emit(std::move(op));
 }
 

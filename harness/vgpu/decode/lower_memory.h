@@ -7,6 +7,10 @@
 
 namespace gradguard::vgpu::decode {
 
+/// What the modifiers of an instruction say, or `otherwise`.
+Scope scope_of(const Modifiers& name, Scope otherwise);
+Order order_of(const Modifiers& name, Order otherwise);
+
 /// Loads and stores: maps state space, type, vector width and hints onto the memory rows of the table.
 class MemoryLowering {
   public:
@@ -14,12 +18,16 @@ class MemoryLowering {
 
     void lower_load(const Modifiers& name);
     void lower_store(const Modifiers& name);
+    /// atom and red.
+    void lower_atomic(const Modifiers& name);
 
   private:
     struct Form {
         Space space = Space::Generic;
         ast::Type type;
         std::uint8_t elements = 1;
+        Order order = Order::Weak;
+        Scope scope = Scope::System;
     };
 
     Form parse(const Modifiers& name, bool is_store) const;

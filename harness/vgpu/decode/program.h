@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/vgpu/exec/op.h"
+#include "harness/vgpu/observer.h"
 #include "harness/vgpu/options.h"
 #include "harness/vgpu/ptx/ast.h"
 
@@ -36,6 +37,8 @@ struct Segment {
     bool conditional = false;
     bool aligned = true;  ///< Barrier: all threads of the warp must wait at the same instruction.
     bool has_thread_count = false;
+    bool waits = true;            ///< Barrier: false for bar.arrive.
+    bool of_warp = false;         ///< Barrier: bar.warp.sync; `barrier` is then the mask.
     std::uint32_t predicate = 0;  ///< Byte offset in the frame.
     std::uint32_t invert = 0;     ///< All ones: the condition is !p.
     std::uint32_t target = kNoSegment;
@@ -72,6 +75,9 @@ struct OpEvent {
     Space space = Space::Generic;
     AccessKind access = AccessKind::Load;
     std::uint8_t address_bytes = 8;
+    Order order = Order::Weak;
+    Scope scope = Scope::System;
+    bool returns = true;  ///< Atomics: atom, not red.
 };
 
 /// An entry, decoded for one machine.

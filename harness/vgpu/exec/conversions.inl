@@ -27,7 +27,7 @@ struct FloatToInt {
         constexpr S kTop = S(2) * S(Wrap<D>(1) << (kBits<D> - 1)) / (kIsSigned<D> ? S(2) : S(1));
         constexpr S kBottom = S(kLeast<D>);
         const bool above = r >= kTop, below = r < kBottom, is_nan = r != r;
-        const S inside = above | below | is_nan ? S(0) : r;
+        const S inside = (above | below | is_nan) ? S(0) : r;
         D result = static_cast<D>(inside);
         result = above ? kGreatest<D> : result;
         result = below ? kLeast<D> : result;

@@ -136,6 +136,7 @@ struct DirectedToBf16 {
     }
 };
 
+// NOLINTBEGIN(bugprone-macro-parentheses): types and templates as arguments
 #define ROW(name, format, ...) \
     { name, format, &__VA_ARGS__::template run<false>, &__VA_ARGS__::template run<true>, kPlain }
 #define ARITHMETIC(op, rnd, mode, f32_format, f64_format, Shape, F)                                 \
@@ -167,6 +168,7 @@ struct DirectedToBf16 {
         FROM_INT(rnd, mode, "s32", s32, "w"), FROM_INT(rnd, mode, "u64", u64, "d"),                                   \
         FROM_INT(rnd, mode, "s64", s64, "d")
 
+// NOLINTEND(bugprone-macro-parentheses)
 const Row kRows[] = {
     ROUNDED(".rz", FE_TOWARDZERO),
     ROUNDED(".rm", FE_DOWNWARD),

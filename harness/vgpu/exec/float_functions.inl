@@ -134,6 +134,7 @@ struct CopySign {
 };
 
 // ---- comparisons: the plain ones are false with a NaN, those with u true -------------------------------------------
+// NOLINTBEGIN(bugprone-macro-parentheses): the arguments are whole conditions
 #define VGPU_COMPARE(Name, ordered, unordered)              \
     template <bool kUnordered, bool kFtz>                   \
     struct Name {                                           \
@@ -187,6 +188,7 @@ VGPU_TESTP(IsNotANumber, m > infinity)
 VGPU_TESTP(IsNormal, ((m >= least_normal) & (m < infinity)) | (m == 0))  // PTX counts zero as normal
 VGPU_TESTP(IsSubnormal, (m < least_normal) & (m != 0))
 #undef VGPU_TESTP
+// NOLINTEND(bugprone-macro-parentheses)
 
 // ---- 16-bit floats
 // ---------------------------------------------------------------------------------------------------

@@ -67,6 +67,7 @@ VectorLevel resolve(VectorLevel level) { return level == VectorLevel::Best ? sup
 InstructionTable::InstructionTable(RowSpan rows) {
     add(rows);
     add(directed_rounding_rows());
+    add(atomic_rows());
 }
 
 void InstructionTable::add(RowSpan rows) {

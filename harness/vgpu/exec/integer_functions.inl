@@ -351,7 +351,7 @@ template <class D>
 struct CastSaturated {
     template <class S>
     VGPU_INLINE D apply(S a) {
-        const __int128 value = a;
+        const __int128 value = a;  // NOLINT(bugprone-signed-char-misuse): a number, not a character
         return value > kGreatest<D> ? kGreatest<D> : value < kLeast<D> ? kLeast<D> : static_cast<D>(a);
     }
 };

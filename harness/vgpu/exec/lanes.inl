@@ -107,7 +107,12 @@ VGPU_INLINE bool has_lane(u32 mask, unsigned i) {
         return (mask & kBit32[i]) != 0;
 }
 
+// Source and destination slots are the same or apart, never shifted against each other: lanes are independent.
+#if defined(__clang__)
+#define VGPU_LANES _Pragma("clang loop vectorize(assume_safety)") for (unsigned i = 0; i < kLanes; ++i)
+#else
 #define VGPU_LANES _Pragma("GCC ivdep") for (unsigned i = 0; i < kLanes; ++i)
+#endif
 
 template <bool kMasked, class D>
 VGPU_INLINE void put(typename Slot<D>::Raw* d, unsigned i, u32 mask, D value) {

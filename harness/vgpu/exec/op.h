@@ -108,6 +108,8 @@ RowSpan avx2_rows();
 RowSpan avx512_rows();
 /// Directed roundings and other rare rows: one form for all.
 RowSpan directed_rounding_rows();
+/// atom and red, one form for all.
+RowSpan atomic_rows();
 
 /// The handler of every guarded instruction.
 void run_guarded(Context& context, const Op& op);

@@ -4,6 +4,7 @@
 
 // Laid out by hand: a row a line.
 // clang-format off
+// NOLINTBEGIN(bugprone-macro-parentheses): types and templates as arguments
 
 #define ROW(name, format, flags, ...) \
     {name, format, &__VA_ARGS__::template run<false>, &__VA_ARGS__::template run<true>, flags}
@@ -384,3 +385,4 @@ static const Row kMemoryRows[] = {
 };
 
 #undef ROW
+// NOLINTEND(bugprone-macro-parentheses)
