@@ -36,12 +36,32 @@ def missing_cuda():
     return None
 
 
-def missing_nvcc():
-    """Why the checked-in PTX cannot be compiled anew here; None when it can."""
+def find_compiler():
+    """(nvcc or None, why it cannot reproduce kernels/ptx or None, its release)."""
     spec = importlib.util.spec_from_file_location("regenerate_ptx", ROOT / "tools/regenerate_ptx.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.find_compiler()[1]
+    return module.find_compiler()
+
+
+def missing_nvcc():
+    nvcc, reason, _ = find_compiler()
+    return reason if nvcc is None else None
+
+
+def missing_recorded_nvcc():
+    """Why the checked-in PTX cannot be compiled anew here; None when it can."""
+    return find_compiler()[1]
+
+
+def missing_nvrtc():
+    for name in ("libnvrtc.so.13", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"):
+        try:
+            ctypes.CDLL(name)
+            return None
+        except OSError:
+            pass
+    return "no libnvrtc"
 
 
 def missing_tool(command, release=""):
@@ -56,6 +76,8 @@ def missing_tool(command, release=""):
 NEEDS = {
     "cuda": missing_cuda,
     "nvcc": missing_nvcc,
+    "recorded-nvcc": missing_recorded_nvcc,
+    "nvrtc": missing_nvrtc,
     "clang-tidy": lambda: missing_tool("clang-tidy"),
     # Releases differ in what they make of the same style.
     "clang-format": lambda: missing_tool("clang-format", "14"),

@@ -59,7 +59,9 @@ class HookedDevice : public Device, public std::enable_shared_from_this<HookedDe
   public:
     HookedDevice(std::shared_ptr<Device> inner, std::vector<std::shared_ptr<DeviceHook>> hooks,
                  std::optional<DeviceProperties> properties)
-        : inner_(std::move(inner)), hooks_(std::move(hooks)), properties_(std::move(properties).value_or(inner_->properties())) {
+        : inner_(std::move(inner)),
+          hooks_(std::move(hooks)),
+          properties_(std::move(properties).value_or(inner_->properties())) {
         set_kernel_source(inner_->kernel_source());
     }
 

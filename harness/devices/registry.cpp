@@ -13,6 +13,8 @@ std::shared_ptr<Device> open_device(const DeviceRequest& request) {
     if (request.name == "vgpu" || request.name == "auto") {
         VirtualDeviceOptions options;
         options.machine.seed = request.schedule_seed;
+        options.observers = request.observers;
+        options.count = request.count;
         return VirtualDevice::create(options);
     }
     for (const DeviceStatus& status : list_devices()) {
@@ -25,7 +27,7 @@ std::vector<std::string> device_findings(const Device& device) {
     const auto* virtual_device = dynamic_cast<const VirtualDevice*>(&device);
     if (virtual_device == nullptr) return {};
     std::vector<std::string> lines;
-    for (const vgpu::Finding& finding : virtual_device->machine().findings()) lines.push_back(finding.message());
+    for (const vgpu::Finding& finding : virtual_device->findings()) lines.push_back(finding.message());
     return lines;
 }
 

@@ -15,6 +15,8 @@ namespace gradguard::harness {
 struct DeviceRequest {
     std::string name = "vgpu";  ///< "vgpu", or "auto": a real GPU where this binary can use one, else the virtual one.
     std::uint64_t schedule_seed = 0;  ///< For the virtual GPU.
+    std::string observers = "none";   ///< Who watches the virtual GPU; see VirtualDeviceOptions.
+    bool count = false;               ///< Whether the virtual GPU keeps counts for each kernel.
 };
 
 /// An absent device carries its reason.
@@ -32,7 +34,7 @@ struct DeviceStatus {
 /// Every device this program knows of.
 std::vector<DeviceStatus> list_devices();
 
-/// Throws DeviceUnavailable.
+/// Throws DeviceUnavailable; std::invalid_argument for an unknown observer.
 std::shared_ptr<Device> open_device(const DeviceRequest& request);
 
 /// What the device has against the kernels that ran on it, a line each; a real GPU reports none.

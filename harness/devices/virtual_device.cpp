@@ -32,6 +32,12 @@ struct VirtualModule : Module {
     std::shared_ptr<const vgpu::Module> module;
 };
 
+vgpu::MachineOptions machine_options(const VirtualDeviceOptions& options) {
+    vgpu::MachineOptions machine = options.machine;
+    machine.count_by_kind = machine.count_by_kind || options.count;
+    return machine;
+}
+
 }  // namespace
 
 /// In-order work as closures. What runs them decides when: the seed at submission, or whoever waits.
@@ -160,20 +166,47 @@ std::unique_ptr<Readback> VirtualQueue::readback(std::vector<BufferRange> ranges
     return std::make_unique<VirtualReadback>(shared_from_this(), payload);
 }
 
-std::shared_ptr<VirtualDevice> VirtualDevice::create(VirtualDeviceOptions options) {
+std::shared_ptr<VirtualDevice> VirtualDevice::create(const VirtualDeviceOptions& options) {
     return std::shared_ptr<VirtualDevice>(new VirtualDevice(options));
 }
 
-VirtualDevice::VirtualDevice(VirtualDeviceOptions options)
-    : machine_(std::make_shared<vgpu::Machine>(options.machine)),
+VirtualDevice::VirtualDevice(const VirtualDeviceOptions& options)
+    : machine_(std::make_shared<vgpu::Machine>(machine_options(options))),
+      observers_(std::make_unique<observers::ObserverSet>(*machine_, options.observers)),
       options_(options),
       random_state_(options.machine.seed) {
+    if (options.count) machine_->attach(&counts_.emplace());
     const vgpu::Limits& limits = options.machine.limits;
     properties_.name = "virtual GPU";
     properties_.max_threads_per_block = limits.max_threads_per_block;
     properties_.max_threads_in_x = limits.max_block.x;
     properties_.max_blocks_in_x = limits.max_grid.x;
     properties_.max_shared_bytes_per_block = limits.max_shared_bytes_per_block;
+}
+
+VirtualDevice::~VirtualDevice() {
+    // Buffers may outlive the device and with it the counters; the machine lives as long as they do.
+    if (counts_) machine_->detach(&*counts_);
+}
+
+std::shared_ptr<const void> VirtualDevice::mark_read_only(const BufferRange& range) {
+    observers::Inputs* const inputs = observers_->inputs();
+    if (inputs == nullptr) return nullptr;
+    const vgpu::Address address = range.buffer.address + range.byte_offset;
+    inputs->mark_read_only(address, range.bytes);
+    // The handle keeps the device, and so the observer.
+    return {static_cast<const void*>(inputs), [device = shared_from_this(), inputs, address,
+                                               bytes = range.bytes](const void*) { inputs->unmark(address, bytes); }};
+}
+
+std::vector<vgpu::Finding> VirtualDevice::findings() const {
+    return {machine_->findings().begin(), machine_->findings().end()};
+}
+
+std::vector<vgpu::Finding> VirtualDevice::final_findings() const {
+    std::vector<vgpu::Finding> all = findings();
+    for (vgpu::Finding& finding : observers_->final_findings()) all.push_back(std::move(finding));
+    return all;
 }
 
 void VirtualDevice::check(const char* call) const {

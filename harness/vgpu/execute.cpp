@@ -105,6 +105,13 @@ void Launch::watch_op(std::uint32_t index, std::uint32_t mask) {
         for (Address& address : addresses)
             address += static_cast<std::uint64_t>(static_cast<std::int64_t>(op.immediate));
     }
+    if (event.space == Space::Generic) {  // what is a thread's own is nobody's business
+        for (std::uint32_t rest = passes; rest != 0; rest &= rest - 1) {
+            const auto i = static_cast<unsigned>(std::countr_zero(rest));
+            if (addresses[i] >> exec::kOffsetBits == exec::kLocalWindow) passes &= ~(1U << i);
+        }
+        if (passes == 0) return;
+    }
     const std::uint32_t lane_bytes = static_cast<std::uint32_t>(op.lane_bytes) * op.elements;
     const MemoryEvent access{warp,
                              op.instruction,
@@ -189,6 +196,7 @@ bool Launch::exit_lanes(BlockRun& block, Warp& warp, const Segment& segment, Pat
 template <bool kWatched>
 Launch::Stop Launch::run_path(BlockRun& block, Warp& warp, Path path, std::uint64_t slice) {
     context_.base[0] = warp.frame;
+    context_.local = warp.local;
     context_.shared = block.shared.get();
     std::uint64_t done = 0;
     bool goes_on = true;
@@ -208,6 +216,8 @@ Launch::Stop Launch::run_path(BlockRun& block, Warp& warp, Path path, std::uint6
             case EndKind::Exit:
                 goes_on = exit_lanes(block, warp, segment, path);
                 break;
+            case EndKind::Trap:
+                fail_trap(warp, segment, path.mask, "trap");
             case EndKind::Barrier:
                 if (segment.of_warp) {
                     goes_on = synchronise_warp(block, warp, path);

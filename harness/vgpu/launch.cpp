@@ -60,6 +60,7 @@ Launch::Launch(const Setup& setup)
     context_.base[1] = constants_.get();
     context_.owner = this;
     context_.shared_bytes = shared_bytes_;
+    context_.local_bytes = entry_.local_bytes;
     counters_.launches = 1;
     if (options_.count_by_kind) {
         lanes_by_instruction_.resize(entry_.instructions.size());
@@ -166,7 +167,12 @@ std::unique_ptr<BlockRun> Launch::new_block() {
     fill_with_poison(block->frames.get(), frame_bytes * block_warps_, mix(options_.seed) + residents_.size());
     block->shared = allocate_aligned(shared_bytes_);
     block->warps.resize(block_warps_);
-    for (std::uint32_t w = 0; w < block_warps_; ++w) block->warps[w].frame = block->frames.get() + w * frame_bytes;
+    const std::uint64_t local_bytes = std::uint64_t{entry_.local_bytes} * kLanes;
+    block->local = allocate_aligned(local_bytes * block_warps_);
+    for (std::uint32_t w = 0; w < block_warps_; ++w) {
+        block->warps[w].frame = block->frames.get() + w * frame_bytes;
+        block->warps[w].local = block->local.get() + w * local_bytes;
+    }
     return block;
 }
 
@@ -181,6 +187,10 @@ void Launch::reset(BlockRun& block, std::uint64_t index) {
     }
     fill_specials(block, block.fresh);
     block.fresh = false;
+    if (entry_.local_bytes > 0) {
+        fill_with_poison(block.local.get(), std::uint64_t{entry_.local_bytes} * kLanes * block_warps_,
+                         mix(mix(mix(options_.seed) + number_) + ~index));
+    }
     if (shared_bytes_ > 0) {
         fill_with_poison(block.shared.get(), shared_bytes_, mix(mix(mix(options_.seed) + number_) + index));
     }
@@ -231,14 +241,20 @@ void Launch::fault(const exec::Op& op, std::uint64_t address, unsigned lane) {
     finding.address = address;
     const bool is_shared = event.space == Space::Shared ||
                            (event.space == Space::Generic && address >> exec::kOffsetBits == exec::kSharedWindow);
-    finding.space = is_shared ? Space::Shared : event.space == Space::Generic ? Space::Global : event.space;
+    const bool is_local = event.space == Space::Local ||
+                          (event.space == Space::Generic && address >> exec::kOffsetBits == exec::kLocalWindow);
+    finding.space = is_local                        ? Space::Local
+                    : is_shared                     ? Space::Shared
+                    : event.space == Space::Generic ? Space::Global
+                                                    : event.space;
     const bool misaligned = address % finding.access_bytes != 0;
     const Memory::Info info = memory_.info(address);
     const bool writes = event.access != AccessKind::Load;
-    if (is_shared) {
-        finding.allocation_bytes = shared_bytes_;
+    if (is_shared || is_local) {
+        const std::uint64_t size = is_shared ? shared_bytes_ : entry_.local_bytes;
+        finding.allocation_bytes = size;
         const std::uint64_t offset = event.space == Space::Generic ? address & exec::kOffsetMask : address;
-        const bool inside = finding.access_bytes <= shared_bytes_ && offset <= shared_bytes_ - finding.access_bytes;
+        const bool inside = finding.access_bytes <= size && offset <= size - finding.access_bytes;
         finding.kind = inside && misaligned ? FindingKind::Misaligned : FindingKind::OutOfBounds;
     } else if (!info.known) {
         finding.kind = FindingKind::NoSuchAllocation;

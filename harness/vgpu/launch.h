@@ -23,9 +23,13 @@ struct Barrier {
     std::uint32_t waiting_threads = 0;
     std::uint32_t thread_count = 0;     ///< Named by the instruction; 0: all threads that have not exited.
     std::uint32_t arrived_threads = 0;  ///< By bar.arrive, which does not wait.
+    std::uint32_t true_predicates = 0;  ///< bar.red: of the threads that wait.
+    std::uint32_t predicates = 0;
 };
 
 inline constexpr std::uint32_t kBarriers = 16;
+/// WaitingPath::barrier of lanes that wait for others of their warp.
+inline constexpr std::uint32_t kWarpBarrier = 1000;
 
 /// A block that is resident: its warps, their registers and its shared memory.
 struct BlockRun {
@@ -34,6 +38,7 @@ struct BlockRun {
     std::vector<Warp> warps;
     AlignedBytes frames;
     AlignedBytes shared;
+    AlignedBytes local;
     std::array<Barrier, kBarriers> barriers;
     std::uint32_t live_threads = 0;
     std::uint32_t current_warp = 0;
@@ -77,6 +82,7 @@ class Launch final : public Observed {
 
   private:
     enum class Stop : std::uint8_t { Blocked, Preempted };
+    using LaneMasks = std::array<std::uint32_t, exec::kLanes>;
 
     // launch.cpp
     void fill_constants(std::span<const std::byte> params, std::span<const Address> variables);
@@ -104,16 +110,25 @@ class Launch final : public Observed {
     void pass_barrier(Warp& warp, Path path);
     void check_barrier(BlockRun& block, std::uint32_t number);
     void check_barriers(BlockRun& block);
-    /// bar.warp.sync: true when the whole mask is there and goes on.
-    bool synchronise_warp(BlockRun& block, Warp& warp, Path& path);
-    void check_warp_barriers(BlockRun& block, Warp& warp);
-    std::uint32_t lane_mask_of(const WaitingPath& waiting, const Warp& warp) const;
     std::uint32_t counted_threads(const BlockRun& block, std::uint32_t number) const;
     void report_divergent_barrier(const BlockRun& block, std::uint32_t warp, const WaitingPath& waiting,
                                   std::string detail);
     [[noreturn]] void fail_stuck(const BlockRun& block);
     [[noreturn]] void fail_no_progress();
     std::string describe(const BlockRun& block) const;
+
+    // warp_sync.cpp
+    /// bar.warp.sync, shfl, vote...: true when all members are there and `path` goes on.
+    bool synchronise_warp(BlockRun& block, Warp& warp, Path& path);
+    /// Lets those go on whose members are there. Lanes that have exited are not waited for.
+    void check_warp_barriers(BlockRun& block, Warp& warp);
+    LaneMasks member_masks(const Warp& warp, const decode::Segment& segment) const;
+    void complete_warp_operation(const BlockRun& block, Warp& warp, const decode::Segment& segment, std::uint32_t mask,
+                                 const LaneMasks& members);
+    [[noreturn]] void fail_trap(const Warp& warp, const decode::Segment& segment, std::uint32_t mask,
+                                const std::string& why);
+    void add_to_reduction(Barrier& barrier, const decode::Segment& segment, std::uint32_t mask) const;
+    void release_reductions(BlockRun& block, std::uint32_t number);
 
     // execute.cpp
     template <bool kWatched>

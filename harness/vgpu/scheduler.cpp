@@ -14,8 +14,6 @@ namespace {
 /// A cooperative grid needs all its blocks resident; no GPU holds more than this.
 constexpr std::size_t kMaxResidents = 2048;
 constexpr std::size_t kMaxPlaces = 8;
-/// WaitingPath::barrier of lanes in bar.warp.sync.
-constexpr std::uint32_t kWarpBarrier = 1000;
 
 std::string hex_mask(std::uint32_t mask) {
     std::ostringstream text;
@@ -144,6 +142,7 @@ void Launch::arrive_at_barrier(BlockRun& block, Warp& warp, const Path& path) {
     }
     Barrier& barrier = block.barriers[number];
     barrier.thread_count = count;
+    if (segment.reduction != decode::Reduction::None) add_to_reduction(barrier, segment, path.mask);
     if (segment.waits) {
         barrier.waiting_threads += static_cast<std::uint32_t>(std::popcount(path.mask));
         warp.waiting().push_back({path, number});
@@ -191,6 +190,7 @@ void Launch::check_barriers(BlockRun& block) {
 
 void Launch::release_barrier(BlockRun& block, std::uint32_t number) {
     ++counters_.barriers;
+    release_reductions(block, number);
     block.barriers[number] = {};
     for (std::uint32_t w = 0; w < block_warps_; ++w) {
         Warp& warp = block.warps[w];
@@ -233,58 +233,6 @@ void Launch::release_split_warp(BlockRun& block, std::uint32_t index, std::uint3
     }
     std::erase_if(warp.waiting(), [&](const WaitingPath& one) { return one.barrier == number; });
     for (const Path& path : released) pass_barrier(warp, path);
-}
-
-bool Launch::synchronise_warp(BlockRun& block, Warp& warp, Path& path) {
-    const decode::Segment& segment = program_.segments[path.segment];
-    const std::uint32_t mask = lane_value(segment.barrier, path.mask);
-    if ((mask & warp.alive()) == path.mask) {
-        const WarpSyncEvent event{
-            {block.index, static_cast<std::uint32_t>(&warp - block.warps.data())}, segment.end_instruction, path.mask};
-        for (Observer* observer : observers_) observer->warp_sync(event);
-        path.segment = segment.next;
-        return warp.arrive(path);
-    }
-    warp.waiting().push_back({path, kWarpBarrier});
-    check_warp_barriers(block, warp);
-    return false;
-}
-
-/// Lets those go on whose masks are complete. Lanes that have exited are not waited for.
-void Launch::check_warp_barriers(BlockRun& block, Warp& warp) {
-    std::vector<WaitingPath>& waiting = warp.waiting();
-    for (std::size_t i = 0; i < waiting.size(); ++i) {
-        if (waiting[i].barrier != kWarpBarrier) continue;
-        const std::uint32_t mask = lane_mask_of(waiting[i], warp) & warp.alive();
-        std::uint32_t there = 0;
-        for (const WaitingPath& one : waiting) {
-            if (one.barrier == kWarpBarrier && (one.path.mask & ~mask) == 0) there |= one.path.mask;
-        }
-        if (there != mask) continue;
-        const WarpSyncEvent event{{block.index, static_cast<std::uint32_t>(&warp - block.warps.data())},
-                                  program_.segments[waiting[i].path.segment].end_instruction,
-                                  mask};
-        std::vector<Path> released;
-        std::erase_if(waiting, [&](const WaitingPath& one) {
-            if (one.barrier != kWarpBarrier || (one.path.mask & ~mask) != 0) return false;
-            released.push_back(one.path);
-            return true;
-        });
-        for (Observer* observer : observers_) observer->warp_sync(event);
-        for (Path& path : released) {
-            path.segment = program_.segments[path.segment].next;
-            if (warp.arrive(path)) warp.ready().push_back(path);
-        }
-        i = static_cast<std::size_t>(-1);
-    }
-}
-
-std::uint32_t Launch::lane_mask_of(const WaitingPath& waiting, const Warp& warp) const {
-    const decode::Place& place = program_.segments[waiting.path.segment].barrier;
-    const std::byte* const base = place.space == 0 ? warp.frame : constants_.get();
-    std::uint32_t value;
-    std::memcpy(&value, base + place.offset + 4 * std::countr_zero(waiting.path.mask), sizeof(value));
-    return value;
 }
 
 void Launch::report_divergent_barrier(const BlockRun& block, std::uint32_t warp, const WaitingPath& waiting,
@@ -330,7 +278,8 @@ std::string Launch::describe(const BlockRun& block) const {
     for (std::uint32_t w = 0; w < block_warps_; ++w) {
         for (const WaitingPath& waiting : block.warps[w].waiting()) {
             add(w, waiting.path.mask, program_.segments[waiting.path.segment].end_instruction,
-                "wait at barrier " + std::to_string(waiting.barrier));
+                waiting.barrier == kWarpBarrier ? std::string("wait for lanes of their warp")
+                                                : "wait at barrier " + std::to_string(waiting.barrier));
         }
         for (const Path& path : block.warps[w].ready()) {
             add(w, path.mask, program_.segments[path.segment].first_instruction, "run");

@@ -61,6 +61,7 @@ class Warp {
     std::uint32_t lanes_at_joins() const;
 
     std::byte* frame = nullptr;
+    std::byte* local = nullptr;  ///< Memory of its threads.
     std::uint64_t instructions_without_progress = 0;
 
   private:

@@ -27,7 +27,9 @@ const AdamWEntry* first_live(std::span<const AdamWEntry> entries) {
 }  // namespace
 
 void GuardedAdamWUpdate::wait() const {
-    for (const AdamWUpdate& update : entries) update.wait();
+    // One queue for the whole group: whoever waits for one update has waited for all.
+    const auto updated = std::find_if(entries.begin(), entries.end(), [](const AdamWUpdate& u) { return u.updated; });
+    if (updated != entries.end()) updated->wait();
 }
 
 GuardedAdamWUpdate guarded_adamw_step(std::span<const AdamWEntry> entries, const AdamWOptions& options,

@@ -7,6 +7,17 @@
 #include "reference/contract/error.h"
 
 namespace gradguard {
+namespace {
+
+/// Host memory for a whole tensor has the tensor's size; anything else would fail on the device, and stay failed.
+void require_size(const Tensor& tensor, std::size_t bytes) {
+    if (bytes == tensor.bytes()) return;
+    throw Error(ErrorKind::kInvalidTensor, {.operand = "host memory"},
+                "want " + std::to_string(tensor.bytes()) + " bytes for shape " + list_to_string(tensor.layout.shape) +
+                    ", got " + std::to_string(bytes));
+}
+
+}  // namespace
 
 ElementCount count_elements(const std::vector<std::uint64_t>& shape) {
     constexpr std::uint64_t kMaxDimension = 0xFFFFFFFF;
@@ -62,13 +73,13 @@ std::uint64_t Tensor::elements() const {
 }
 
 void Tensor::upload(std::span<const std::byte> source) const {
-    if (source.empty()) return;
-    queue->copy_to_device({storage, layout.byte_offset, source.size()}, source);
+    require_size(*this, source.size());
+    if (!source.empty()) queue->copy_to_device({storage, layout.byte_offset, source.size()}, source);
 }
 
 void Tensor::download(std::span<std::byte> destination) const {
-    if (destination.empty()) return;
-    queue->copy_to_host(destination, {storage, layout.byte_offset, destination.size()});
+    require_size(*this, destination.size());
+    if (!destination.empty()) queue->copy_to_host(destination, {storage, layout.byte_offset, destination.size()});
 }
 
 }  // namespace gradguard

@@ -35,7 +35,8 @@ struct Tensor {
     /// Address of the first element.
     DeviceAddress data() const { return storage.address + layout.byte_offset; }
 
-    /// Asynchronous copies of the whole (dense) tensor; `size` must be bytes(). Queue's errors.
+    /// Asynchronous copies of the whole (dense) tensor. Throw Error{InvalidTensor} when the host memory has not bytes()
+    /// bytes, and the queue's errors. A download's destination holds the data after Queue::synchronize().
     void upload(std::span<const std::byte> source) const;
     void download(std::span<std::byte> destination) const;
 };

@@ -46,8 +46,12 @@ json first_step(std::vector<std::string> flags, const GroupBuilder& group) {
 }
 
 TEST(Arguments, EachCommandShowsAnExample) {
-    for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
-             {"--help"}, {"step", "--help"}, {"stats", "--help"}, {"bench", "--help"}, {"bench", "vgpu", "--help"}}) {
+    for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{{"--help"},
+                                                                                         {"step", "--help"},
+                                                                                         {"stats", "--help"},
+                                                                                         {"bench", "--help"},
+                                                                                         {"bench", "vgpu", "--help"},
+                                                                                         {"ptx", "--help"}}) {
         const Ended ended = run_program(command);
         EXPECT_EQ(ended.status, 0);
         EXPECT_NE(ended.out.find("Examples:\n  gradguard "), std::string::npos) << ended.out;
@@ -56,10 +60,10 @@ TEST(Arguments, EachCommandShowsAnExample) {
 
 TEST(Arguments, HelpNamesEveryOptionOfTheContract) {
     const Ended ended = run_program({"step", "--help"});
-    for (const char* flag :
-         {"--learning-rate", "--beta1", "--beta2", "--epsilon", "--weight-decay", "--amsgrad", "--maximize",
-          "--max-norm", "--guard-epsilon", "--nonfinite", "--skip-update", "--gradient-scale", "--device", "--fmad",
-          "--schedule-seed", "--out", "--json", "--steps"}) {
+    for (const char* flag : {"--learning-rate", "--beta1",          "--beta2",    "--epsilon",       "--weight-decay",
+                             "--amsgrad",       "--maximize",       "--max-norm", "--guard-epsilon", "--nonfinite",
+                             "--skip-update",   "--gradient-scale", "--device",   "--fmad",          "--schedule-seed",
+                             "--observe",       "--count",          "--out",      "--json",          "--steps"}) {
         EXPECT_NE(ended.out.find(flag), std::string::npos) << flag;
     }
 }

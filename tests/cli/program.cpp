@@ -6,11 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace gradguard::testing {
 
-Ended run_program(const std::vector<std::string>& arguments, const std::string& standard_output) {
+Ended run_exactly(const std::vector<std::string>& arguments, const std::string& standard_output) {
     const TemporaryFolder folder;
     const std::string out = standard_output.empty() ? folder.path("out") : standard_output;
     const std::string err = folder.path("err");
@@ -33,6 +34,15 @@ Ended run_program(const std::vector<std::string>& arguments, const std::string& 
     if (::waitpid(child, &status, 0) != child) throw std::runtime_error("cannot wait for " + words[0]);
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, standard_output.empty() ? read_bytes(out) : "",
             read_bytes(err)};
+}
+
+Ended run_program(const std::vector<std::string>& arguments, const std::string& standard_output) {
+    std::vector<std::string> words = arguments;
+    const bool uses_device = !words.empty() && (words[0] == "step" || words[0] == "stats");
+    if (uses_device && std::find(words.begin(), words.end(), "--observe") == words.end()) {
+        words.insert(words.begin() + 1, {"--observe", "all"});
+    }
+    return run_exactly(words, standard_output);
 }
 
 GroupBuilder& GroupBuilder::raw(const std::string& name, const std::string& dtype, std::vector<std::uint64_t> shape,

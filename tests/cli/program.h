@@ -27,6 +27,10 @@ struct Ended {
 
 /// Runs build/gradguard with these arguments and waits for it. `standard_output` names a file to write to instead of
 /// Ended::out.
+Ended run_exactly(const std::vector<std::string>& arguments, const std::string& standard_output = {});
+
+/// The same; steps and scans run under all observers unless the arguments choose some, so that a finding fails a test
+/// that expects success.
 Ended run_program(const std::vector<std::string>& arguments, const std::string& standard_output = {});
 
 /// A safetensors file in the making: owns the data.

@@ -42,6 +42,15 @@ TEST_P(Recorded, EveryStepIsWithinBoundsInBothBuilds) {
     }
 }
 
+TEST_P(Recorded, ObserversFindNothingUnderAnySchedule) {
+    for (int seed = 0; seed < 20; ++seed) {
+        const json run = run_recorded(GetParam(), {"--observe", "all", "--fmad", seed % 2 == 0 ? "on" : "off",
+                                                   "--schedule-seed", std::to_string(seed)});
+        EXPECT_EQ(run["findings"], json::array()) << "seed " << seed;
+        EXPECT_EQ(run["nothing_to_check"], json::array()) << "seed " << seed;
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Runs, Recorded, ::testing::Values("bf16_transformer", "f16_loss_scaling", "f32_digits"));
 
 TEST(RecordedRun, TheTooLargeLossScaleIsSkippedAndTheRestIsNot) {

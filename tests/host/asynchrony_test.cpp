@@ -80,6 +80,7 @@ TEST(Asynchrony, AnAbandonedReadbackDoesNoHarm) {
 TEST(Asynchrony, AFaultOfAKernelShowsWhenSomebodyWaitsAndStays) {
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
         const RecordedDevice gpu(false, seed);
+        gpu.expect_findings(1);
         AdamWEntry entry = gpu.entry({1.0F, 2.0F}, {0.5F, 0.5F});
         // A caller that lies about foreign memory: two elements in a buffer that holds one.
         Tensor small = gpu.tensor(std::vector<float>{0.5F});
@@ -103,6 +104,7 @@ TEST(Asynchrony, AFaultOfAKernelShowsWhenSomebodyWaitsAndStays) {
 
 TEST(Asynchrony, AFaultDuringTheScanFailsTheReadback) {
     const RecordedDevice gpu;
+    gpu.expect_findings(1);
     const Tensor small = gpu.tensor(std::vector<float>{0.5F});
     const std::vector<Tensor> group = {
         Tensor::over(gpu.queue, DType::kF32, {2}, Buffer::borrowed(small.storage.address, 8))};

@@ -256,6 +256,17 @@ TEST(TensorRules, TheQueueOfAScanIsOneToo) {
     EXPECT_TRUE(gpu.log->calls.empty());
 }
 
+TEST(TensorRules, HostMemoryOfAnotherSizeIsRefusedAndTheDeviceGoesOn) {
+    const RecordedDevice gpu;
+    const Tensor tensor = gpu.tensor(std::vector<float>{1.0F, 2.0F});
+    gpu.forget_calls();
+    std::vector<std::byte> bytes(12);
+    expect_error(ErrorKind::kInvalidTensor, std::nullopt, "host memory", [&] { tensor.upload(bytes); });
+    expect_error(ErrorKind::kInvalidTensor, std::nullopt, "host memory", [&] { tensor.download(bytes); });
+    EXPECT_TRUE(gpu.log->calls.empty());
+    EXPECT_EQ(gpu.read(tensor), (std::vector<float>{1.0F, 2.0F}));
+}
+
 TEST(TensorRules, TheMessageSaysWhatWasWantedAndWhatCame) {
     const RecordedDevice gpu;
     Group group(gpu);

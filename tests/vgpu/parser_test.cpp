@@ -84,9 +84,9 @@ TEST(Parser, RefusesUndeclaredNames) {
 TEST(Parser, RefusesUnknownDirectivesAndMalformedText) {
     const auto line_of = [](const std::string& message) { return message.substr(0, message.find(": ")); };
     EXPECT_EQ(line_of(refusal(std::string(kHeader) + ".frob x;\n")), "bad.ptx:4");
-    EXPECT_EQ(line_of(refusal(std::string(kHeader) + ".visible .func f()\n{\nret;\n}\n")), "bad.ptx:4");
+    EXPECT_EQ(line_of(refusal(std::string(kHeader) + ".alias f, g;\n")), "bad.ptx:4");
     EXPECT_EQ(line_of(refusal(std::string(kHeader) + ".global .texref t;\n")), "bad.ptx:4");
-    EXPECT_EQ(line_of(refusal(std::string(kHeader) + ".entry k()\n{\n.local .b8 x[4];\nret;\n}\n")), "bad.ptx:6");
+    EXPECT_EQ(line_of(refusal(std::string(kHeader) + ".entry k()\n{\n.tex .u64 x;\nret;\n}\n")), "bad.ptx:6");
     EXPECT_EQ(line_of(refusal(std::string(kHeader) + ".entry k()\n{\nret;\n")), "bad.ptx:7");
     EXPECT_EQ(line_of(refusal(std::string(kHeader) + ".entry k()\n{\nret\n}\n")), "bad.ptx:6");
     EXPECT_EQ(line_of(refusal(".version 9.0\n.target sm_80\n.address_size 32\n")), "bad.ptx:3");

@@ -130,6 +130,20 @@ void GroupRun::upload_gradients(const GroupFile& file) {
     gradients_from_ = &file;
 }
 
+/// Inputs are read-only (contract section 2).
+OpenDevice::ReadOnly GroupRun::mark_inputs() const {
+    OpenDevice::ReadOnly handles;
+    for (const AdamWEntry& entry : entries_) {
+        device_.mark_read_only(entry.parameters, handles);
+        device_.mark_read_only(entry.gradients, handles);
+        if (!entry.state) continue;
+        device_.mark_read_only(entry.state->first_moment, handles);
+        device_.mark_read_only(entry.state->second_moment, handles);
+        if (entry.state->max_second_moment) device_.mark_read_only(*entry.state->max_second_moment, handles);
+    }
+    return handles;
+}
+
 JudgedGroup GroupRun::judged_group(const GroupFile& file) const {
     return judged_gradients(request_.scan, device_, file, replay_);
 }
@@ -188,6 +202,7 @@ harness::StepResult GroupRun::step(std::size_t index) {
     const GroupFile& file = file_of(index);
     upload_gradients(file);
     const StepControl control = control_of(file);
+    const OpenDevice::ReadOnly inputs = mark_inputs();
     GuardedAdamWUpdate result;
     try {
         result = guarded_adamw_step(entries_, request_.options, control, request_.guard);

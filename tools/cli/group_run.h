@@ -38,6 +38,7 @@ class GroupRun {
     void validate(const GroupFile& file) const;
     void upload_first();
     void upload_gradients(const GroupFile& file);
+    OpenDevice::ReadOnly mark_inputs() const;
     JudgedGroup judged_group(const GroupFile& file) const;
     std::vector<EntryValues> download(const std::vector<AdamWUpdate>& updates) const;
     void require_inputs_untouched(const std::vector<AdamWEntry>& inputs, const GroupFile& file,

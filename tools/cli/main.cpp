@@ -6,6 +6,8 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,9 +15,11 @@
 #include "harness/devices/registry.h"
 #include "harness/io/file_error.h"
 #include "harness/io/results.h"
+#include "harness/vgpu/error.h"
 #include "reference/contract/error.h"
 #include "reference/fp64/self_check.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/observations.h"
 #include "tools/cli/open_device.h"
 #include "tools/cli/options.h"
 
@@ -25,6 +29,7 @@ namespace {
 struct Ending {
     int status;
     harness::ErrorResult error;
+    std::optional<Observations> observations;
 };
 
 int exit_status(ErrorKind kind) {
@@ -47,20 +52,36 @@ Ending describe_exception() {
         throw;
     } catch (const Error& error) {
         return {exit_status(error.kind()),
-                {std::string(to_string(error.kind())), error.site().entry, error.site().operand, error.message()}};
+                {std::string(to_string(error.kind())), error.site().entry, error.site().operand, error.message()},
+                {}};
     } catch (const harness::FileError& error) {
-        return {kBadInput, {"InvalidFile", {}, {}, error.what()}};
+        return {kBadInput, {"InvalidFile", {}, {}, error.what()}, {}};
     } catch (const UsageError& error) {
-        return {kBadInput, {"Usage", {}, {}, error.what()}};
+        return {kBadInput, {"Usage", {}, {}, error.what()}, {}};
     } catch (const harness::DeviceUnavailable& error) {
-        return {kDeviceTrouble, {"UnsupportedDevice", {}, "device", error.what()}};
+        return {kDeviceTrouble, {"UnsupportedDevice", {}, "device", error.what()}, {}};
     } catch (const DeviceFinding& error) {
-        return {kDeviceTrouble, {"DeviceFailure", {}, "finding", error.what()}};
+        return {kDeviceTrouble, {"DeviceFailure", {}, "finding", error.what()}, error.observations()};
+    } catch (const vgpu::PtxError& error) {
+        return {kBadInput, {"InvalidFile", {}, {}, error.what()}, {}};
     } catch (const std::bad_alloc&) {
-        return {kDeviceTrouble, {"Internal", {}, {}, "out of host memory"}};
+        return {kDeviceTrouble, {"Internal", {}, {}, "out of host memory"}, {}};
     } catch (const std::exception& error) {
-        return {kDeviceTrouble, {"Internal", {}, {}, error.what()}};
+        return {kDeviceTrouble, {"Internal", {}, {}, error.what()}, {}};
     }
+}
+
+/// On standard output, beside the line on standard error.
+void print_ending(const Ending& ending, bool json) {
+    if (!json) {
+        if (ending.observations) {
+            fmt::print("{}{}", findings_text(ending.observations->findings), checked_text(*ending.observations));
+        }
+        return;
+    }
+    auto object = nlohmann::ordered_json::parse(harness::error_to_json(ending.error));
+    if (ending.observations) add_json(object, *ending.observations);
+    fmt::print("{}\n", object.dump());
 }
 
 /// Output that nobody can read, on a full disk for instance, is no success.
@@ -80,7 +101,9 @@ int dispatch(const Request& request, const std::string& replay) {
         case Command::kStats:
             return run_stats(request.stats, replay);
         case Command::kBenchVgpu:
-            return bench::run_vgpu_bench(request.bench_json);
+            return bench::run_vgpu_bench(request.bench_json, request.bench_observers);
+        case Command::kPtx:
+            return run_ptx(request.ptx);
         case Command::kExit:
             break;
     }
@@ -117,7 +140,7 @@ int run(int argc, char** argv) {
         std::fflush(stdout);
         const bool kind_helps = ending.error.kind != "Usage" && ending.error.kind != "InvalidFile";
         fmt::print(stderr, "gradguard: {}{}\n", kind_helps ? ending.error.kind + ": " : "", ending.error.message);
-        if (json) fmt::print("{}\n", harness::error_to_json(ending.error));
+        print_ending(ending, json);
         return ending.status;
     }
 }

@@ -7,9 +7,15 @@
 namespace gradguard::tools {
 
 OpenDevice::OpenDevice(const ScanRequest& request)
-    : device_(harness::open_device({.name = request.device, .schedule_seed = request.schedule_seed})) {
-    const bool is_virtual = dynamic_cast<const harness::VirtualDevice*>(device_.get()) != nullptr;
-    name_ = is_virtual ? "vgpu" : device_->properties().name;
+    : device_(harness::open_device({.name = request.device,
+                                    .schedule_seed = request.schedule_seed,
+                                    .observers = request.observers,
+                                    .count = request.count})),
+      virtual_(std::dynamic_pointer_cast<harness::VirtualDevice>(device_)) {
+    name_ = virtual_ ? "vgpu" : device_->properties().name;
+    if (!virtual_ && (request.observers != "none" || request.count)) {
+        throw harness::DeviceUnavailable("--observe and --count need the virtual GPU, and this is " + name_);
+    }
     device_->set_kernel_source(KernelSource::embedded(request.contracted));
     queue_ = device_->create_queue();
 }
@@ -28,13 +34,31 @@ Tensor OpenDevice::placeholder(const harness::SafetensorsTensor& tensor) const {
                         Buffer::borrowed(0, tensor.end - tensor.begin));
 }
 
+void OpenDevice::mark_read_only(const Tensor& tensor, ReadOnly& handles) const {
+    if (virtual_) handles.push_back(virtual_->mark_read_only({tensor.storage, 0, tensor.storage.bytes}));
+}
+
+Observations OpenDevice::observations() const {
+    if (!virtual_) return {};
+    Observations observations{virtual_->checked(), virtual_->findings(), {}};
+    if (virtual_->counts() == nullptr) return observations;
+    for (const auto& [kernel, counts] : virtual_->counts()->by_kernel()) {
+        observations.kernels.emplace(kernel, counts.totals());
+    }
+    return observations;
+}
+
 void OpenDevice::require_no_findings() const {
-    const std::vector<std::string> findings = harness::device_findings(*device_);
-    if (findings.empty()) return;
-    std::string text = findings.size() == 1 ? "a finding against a kernel"
-                                            : std::to_string(findings.size()) + " findings against the kernels";
-    for (const std::string& finding : findings) text += (&finding == &findings.front() ? ": " : "; ") + finding;
-    throw DeviceFinding(text);
+    Observations now = observations();
+    if (!now.findings.empty()) throw DeviceFinding(std::move(now));
+}
+
+void OpenDevice::require_no_findings_at_end() const {
+    if (!virtual_) return;
+    queue_->synchronize();
+    Observations now = observations();
+    now.findings = virtual_->final_findings();
+    if (!now.findings.empty()) throw DeviceFinding(std::move(now));
 }
 
 }  // namespace gradguard::tools

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <functional>
 #include <iostream>
+#include <limits>
 
+#include "harness/observers/registry.h"
 #include "tools/cli/number_text.h"
 #include "tools/cli/version.h"
 
@@ -20,6 +22,7 @@ constexpr const char* kMainFooter = R"(Examples:
   gradguard step group.safetensors                  one guarded step, every element checked
   gradguard stats group.safetensors                 the scan alone: norm, maximum, bad tensors
   gradguard bench vgpu                              how fast the virtual GPU is on this machine
+  gradguard ptx kernel.ptx                          what any PTX file holds; with --entry, runs it
 
 Exit status:
   0  all within bounds      1  out of bounds      2  bad input or usage
@@ -44,8 +47,23 @@ Examples:
   gradguard stats group.safetensors
   gradguard stats step1.safetensors step2.safetensors --gradient-scale 65536 --json)";
 
+constexpr const char* kPtxFooter =
+    R"(Without --entry it lists what the file holds and what of it the virtual GPU refuses.
+
+An argument is TYPE:VALUE (u32:5, s32:-1, f32:0x1p-3, b64:0xff) or a buffer, TYPE[N]:FILE with N raw values,
+or TYPE[N]:zero, poison (nobody wrote it) or iota (0, 1, 2, ...). Types: b, u, s with 8 to 64 bits, f16, bf16,
+f32, f64. A struct is {ARGUMENT,ARGUMENT,...}. Arguments are counted from 0, members of a struct as 0.1, or
+named as in the PTX.
+
+Examples:
+  gradguard ptx kernel.ptx
+  gradguard ptx kernel.ptx --entry saxpy --grid 4 --block 256 --arg u32:1024 --arg f32:0x1p-1 \
+      --arg f32[1024]:iota --arg f32[1024]:zero --out 3=y.bin
+  gradguard ptx kernel.ptx --entry scan --block 64,2 --arg f32[128]:x.bin --read-only 0 --seed 7 --count --json)";
+
 constexpr const char* kBenchFooter = R"(Examples:
   gradguard bench vgpu
+  gradguard bench vgpu --observe all
   gradguard bench vgpu --json)";
 
 /// Number options are taken as text: their conversion is one rounding to FP32, and their rule is the library's.
@@ -95,6 +113,21 @@ class OptionTable {
     CLI::App& app_;
 };
 
+void add_observe(CLI::App& app, std::string& observers) {
+    OptionTable(app).add("--observe", "NAMES",
+                         "who watches the virtual GPU: all, none, or names with commas between [" + observers + "]",
+                         [&observers](const std::string& text) {
+                             try {
+                                 observers::make_observers(text);
+                             } catch (const std::invalid_argument& error) {
+                                 throw UsageError(std::string("--observe: ") + error.what());
+                             }
+                             observers = text;
+                         });
+}
+
+constexpr const char* kCountHelp = "count instructions by kind, bytes and 32-byte sectors, by kernel";
+
 void add_scan_options(CLI::App& app, ScanRequest& request) {
     app.add_option("FILE", request.files, "safetensors files")->required()->type_name("");
     OptionTable table(app);
@@ -109,7 +142,76 @@ void add_scan_options(CLI::App& app, ScanRequest& request) {
                      [&request](const std::string& text) { request.contracted = text == "on"; });
     table.add_u64("--schedule-seed", "how the virtual GPU interleaves its work [0]",
                   [&request](std::uint64_t seed) { request.schedule_seed = seed; });
+    add_observe(app, request.observers);
+    app.add_flag("--count", request.count, kCountHelp);
     app.add_flag("--json", request.json, "print one JSON object on standard output");
+}
+
+vgpu::Dim3 required_dim(const std::string& flag, const std::string& text) {
+    std::uint32_t sizes[3] = {1, 1, 1};
+    std::size_t count = 0;
+    for (std::size_t begin = 0; begin <= text.size(); ++count) {
+        const std::size_t comma = std::min(text.find(',', begin), text.size());
+        const std::optional<std::uint64_t> size = parse_u64(text.substr(begin, comma - begin));
+        if (count == 3 || !size || *size == 0 || *size > std::numeric_limits<std::uint32_t>::max()) {
+            throw UsageError(flag + ": want X[,Y,Z], each from 1 to 2^32 - 1, got \"" + text + "\"");
+        }
+        sizes[count] = static_cast<std::uint32_t>(*size);
+        begin = comma + 1;
+    }
+    return {sizes[0], sizes[1], sizes[2]};
+}
+
+void add_ptx_options(CLI::App& app, PtxRequest& request) {
+    app.add_option("FILE", request.file, "a PTX file")->required()->type_name("");
+    app.add_option("--entry", request.entry, "the kernel to run; without it the file is listed")->type_name("NAME");
+    OptionTable table(app);
+    table.add("--grid", "X[,Y,Z]", "blocks [1]",
+              [&request](const std::string& text) { request.grid = required_dim("--grid", text); });
+    table.add("--block", "X[,Y,Z]", "threads of a block [what the kernel requires, else 1]",
+              [&request](const std::string& text) { request.block = required_dim("--block", text); });
+    app.add_option("--arg", request.arguments, "the kernel's next argument")->allow_extra_args(false)->type_name("A");
+    app.add_option_function<std::vector<std::string>>(
+           "--out",
+           [&request](const std::vector<std::string>& texts) {
+               for (const std::string& text : texts) {
+                   const std::size_t equals = text.find('=');
+                   if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
+                       throw UsageError("--out: want ARGUMENT=FILE, got \"" + text + "\"");
+                   }
+                   request.outs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+               }
+           },
+           "write the buffer of this argument to a file afterwards")
+        ->allow_extra_args(false)
+        ->type_name("K=FILE");
+    app.add_option("--read-only", request.read_only, "the kernel may not write the buffer of this argument")
+        ->allow_extra_args(false)
+        ->type_name("K");
+    table.add_u64("--shared", "bytes of dynamic shared memory [0]", [&request](std::uint64_t bytes) {
+        if (bytes > std::numeric_limits<std::uint32_t>::max()) throw UsageError("--shared: want less than 2^32 bytes");
+        request.shared_bytes = static_cast<std::uint32_t>(bytes);
+    });
+    table.add_u64("--seed", "picks what PTX leaves open: schedule, fusing, poison [0]",
+                  [&request](std::uint64_t seed) { request.seed = seed; });
+    table.add_u64("--budget", "warp instructions after which the launch is stuck [2^32]",
+                  [&request](std::uint64_t budget) { request.budget = budget; });
+    table.add_u64("--values", "how many values of each buffer to print [8]",
+                  [&request](std::uint64_t values) { request.values = values; });
+    add_observe(app, request.observers);
+    app.add_flag("--count", request.count, kCountHelp);
+    app.add_flag("--json", request.json, "print one JSON object on standard output");
+}
+
+/// Options that say how to run make no sense without something to run.
+void check_ptx(const CLI::App& app, const PtxRequest& request) {
+    if (!request.entry.empty()) return;
+    for (const CLI::Option* option : app.get_options()) {
+        const std::string name = option->get_name();
+        if (option->count() > 0 && name != "FILE" && name != "--json" && name != "--entry") {
+            throw UsageError(name + ": needs --entry");
+        }
+    }
 }
 
 void add_step_options(CLI::App& app, StepRequest& request) {
@@ -175,7 +277,11 @@ Request parse_command_line(int argc, char** argv) {
     CLI::App* bench_vgpu =
         bench->add_subcommand("vgpu", "The kernels on the virtual GPU beside native loops, on one core.");
     bench_vgpu->footer(kBenchFooter);
+    add_observe(*bench_vgpu, request.bench_observers);
     bench_vgpu->add_flag("--json", request.bench_json, "print one JSON object on standard output");
+    CLI::App* ptx =
+        app.add_subcommand("ptx", "Lists or runs the kernels of any PTX file on the virtual GPU.")->footer(kPtxFooter);
+    add_ptx_options(*ptx, request.ptx);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -183,7 +289,10 @@ Request parse_command_line(int argc, char** argv) {
         app.exit(error, std::cout, std::cerr);
         return request;
     }
-    if (step->parsed()) {
+    if (ptx->parsed()) {
+        check_ptx(*ptx, request.ptx);
+        request.command = Command::kPtx;
+    } else if (step->parsed()) {
         check_steps(request.step);
         request.command = Command::kStep;
     } else {

@@ -6,8 +6,10 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "harness/vgpu/options.h"
 #include "reference/contract/options.h"
 
 namespace gradguard::tools {
@@ -33,6 +35,8 @@ struct ScanRequest {
     std::uint64_t schedule_seed = 0;
     bool contracted = true;               ///< --fmad: which build of the kernels.
     std::optional<float> gradient_scale;  ///< Overrides the files' metadata.
+    std::string observers = "none";       ///< "all", "none", or names with commas between.
+    bool count = false;
     bool json = false;
     /// The text behind a number, by the option's public name, for messages.
     std::map<std::string, std::string> texts;
@@ -47,7 +51,26 @@ struct StepRequest {
     std::optional<std::string> out;
 };
 
-enum class Command { kExit, kStep, kStats, kBenchVgpu };
+/// `ptx`: what a file holds, or, with an entry, a run of it.
+struct PtxRequest {
+    std::string file;
+    std::string entry;  ///< Empty: list only.
+    vgpu::Dim3 grid;
+    std::optional<vgpu::Dim3> block;  ///< Absent: what the entry requires, else one thread.
+    std::vector<std::string> arguments;
+    /// Argument, by number from 0 or by the parameter's name, and the file to write its buffer to.
+    std::vector<std::pair<std::string, std::string>> outs;
+    std::vector<std::string> read_only;  ///< Arguments that the kernel may not write.
+    std::uint32_t shared_bytes = 0;
+    std::uint64_t seed = 0;
+    std::uint64_t budget = vgpu::MachineOptions{}.instruction_budget;
+    std::uint64_t values = 8;  ///< Printed of each buffer.
+    std::string observers = "all";
+    bool count = false;
+    bool json = false;
+};
+
+enum class Command { kExit, kStep, kStats, kBenchVgpu, kPtx };
 
 /// The command line as data.
 struct Request {
@@ -55,6 +78,8 @@ struct Request {
     ScanRequest stats;
     StepRequest step;
     bool bench_json = false;
+    std::string bench_observers = "none";
+    PtxRequest ptx;
 };
 
 /// Reads the command line; prints help or version where that is asked for. Throws UsageError.

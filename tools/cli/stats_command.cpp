@@ -11,6 +11,7 @@
 #include "tools/cli/open_device.h"
 #include "tools/cli/print_text.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/traffic.h"
 
 namespace gradguard::tools {
 namespace {
@@ -19,12 +20,14 @@ GradientStatsReport scan(const OpenDevice& device, const GroupFile& file, float 
     // The scale's rule comes before anything about the tensors (contract section 3, order).
     gradient_stats_sync({}, scale);
     std::vector<Tensor> gradients;
+    OpenDevice::ReadOnly inputs;
     for (const FileEntry& entry : file.entries) {
         if (entry.defect) {
             gradient_stats_sync(gradients, scale);  // an earlier tensor that offends is the one named
             throw *entry.defect;
         }
         gradients.push_back(device.upload(*file.file, *entry.grad));
+        device.mark_read_only(gradients.back(), inputs);
     }
     return gradient_stats_sync(gradients, scale);
 }
@@ -53,18 +56,22 @@ int run_stats(const ScanRequest& request, const std::string& replay) {
     const OpenDevice device(request);
     const TextReport text(false, request, device.name(), files.size());
     harness::RunResult run{device.name(), {}};
+    Work work;
     Progress progress("file", files.size());
     if (!request.json) text.begin(files.front());
     for (std::size_t i = 0; i < files.size(); ++i) {
         progress.begin(i, files[i].file->path());
         run.steps.push_back(judged_scan(request, device, files[i], replay));
         progress.clear();
+        work.add(run.steps.back(), files[i], false);
         if (!request.json) text.step(i, run.steps.back(), files[i]);
     }
+    device.require_no_findings_at_end();
     if (request.json) {
-        fmt::print("{}\n", harness::stats_run_to_json(run));
+        print_run_json(harness::stats_run_to_json(run), request, device.observations(), work);
     } else {
         text.finish(run);
+        print_observations(device.observations(), work);
     }
     return run.within_bounds() ? kWithinBounds : kOutOfBounds;
 }

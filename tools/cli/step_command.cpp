@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "harness/io/results.h"
@@ -11,6 +13,7 @@
 #include "tools/cli/open_device.h"
 #include "tools/cli/print_text.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/traffic.h"
 
 namespace gradguard::tools {
 namespace {
@@ -36,18 +39,19 @@ int run_step(const StepRequest& request, const std::string& replay) {
     const ScanRequest& scan = request.scan;
     std::vector<GroupFile> read = read_files(scan.files);
     const OpenDevice device(scan);
-    GroupRun group(request, device, std::move(read), replay);
-    const std::vector<GroupFile>& files = group.files();
+    std::optional<GroupRun> group(std::in_place, request, device, std::move(read), replay);
+    const std::vector<GroupFile>& files = group->files();
     const std::size_t steps = request.steps.value_or(files.size());
     const TextReport text(true, scan, device.name(), steps);
     harness::RunResult run{device.name(), {}};
+    Work work;
     Progress progress("step", steps);
     if (!scan.json) text.begin(files.front());
     for (std::size_t i = 0; i < steps; ++i) {
         const GroupFile& file = files[std::min(i, files.size() - 1)];
         progress.begin(i, file.file->path());
         try {
-            run.steps.push_back(group.step(i));
+            run.steps.push_back(group->step(i));
         } catch (const Error& error) {
             progress.clear();
             if (error.kind() != ErrorKind::kNonFiniteGradients) throw;
@@ -57,13 +61,17 @@ int run_step(const StepRequest& request, const std::string& replay) {
             throw;
         }
         progress.clear();
+        work.add(run.steps.back(), file, request.options.amsgrad);
         if (!scan.json) text.step(i, run.steps.back(), file);
     }
-    if (request.out) group.write(*request.out);
+    if (request.out) group->write(*request.out);
+    group.reset();  // with all its tensors: what is still allocated then has leaked
+    device.require_no_findings_at_end();
     if (scan.json) {
-        fmt::print("{}\n", harness::step_run_to_json(run));
+        print_run_json(harness::step_run_to_json(run), scan, device.observations(), work);
     } else {
         text.finish(run);
+        print_observations(device.observations(), work);
         if (request.out) fmt::print("wrote {}\n", *request.out);
     }
     return run.within_bounds() ? kWithinBounds : kOutOfBounds;

@@ -31,6 +31,7 @@ struct IrOp {
     std::uint32_t instruction = 0;
     Value guard;  ///< A predicate register or None.
     bool guard_negated = false;
+    bool when_released = false;  ///< The last op of its block: runs when the barrier that ends that lets pass.
     std::vector<Value> destinations;
     std::vector<Value> sources;  ///< Memory: the address first.
     // Memory only.
@@ -70,7 +71,7 @@ std::vector<std::uint32_t> successors(const Segment& segment);
 
 /// lower.cpp: syntax to IR. Throws PtxError for what the table does not know and for operands that do not fit.
 Ir lower(const ast::Module& module, const ast::Entry& entry, const exec::InstructionTable& table,
-         bool flush_subnormals);
+         const Options& options);
 
 /// control_flow.cpp: fills Segment::reconverge.
 void find_reconvergence(Ir& ir);

@@ -15,8 +15,9 @@ struct SpaceName {
     Space space;
 };
 constexpr SpaceName kSpaces[] = {
-    {"global", Space::Global},  {"shared", Space::Shared}, {"shared::cta", Space::Shared},
-    {"const", Space::Constant}, {"param", Space::Param},   {"param::entry", Space::Param},
+    {"global", Space::Global},  {"shared", Space::Shared},     {"shared::cta", Space::Shared},
+    {"const", Space::Constant}, {"param", Space::Param},       {"param::entry", Space::Param},
+    {"local", Space::Local},    {"param::func", Space::Param},
 };
 
 /// Hints about caches, and orders and scopes that hold anyway: memory is touched by one lane after the other.
@@ -53,6 +54,8 @@ const char* name_in_rows(Space space) {
             return "global";
         case Space::Shared:
             return "shared";
+        case Space::Local:
+            return "local";
         case Space::Constant:
             return "const";
         default:
@@ -120,8 +123,19 @@ MemoryLowering::Form MemoryLowering::parse(const Modifiers& name, bool is_store)
     form.type = *type;
     if (form.type.bytes * form.elements > 16) unknown("v" + std::to_string(form.elements));
     if (name.opcode() == "ldu") unknown("ldu");
-    if (is_store && (form.space == Space::Constant || form.space == Space::Param)) unknown(is_store ? "const" : "");
+    if (is_store && form.space == Space::Constant) unknown("const");
+    if (form.space == Space::Param && names_call_parameter()) form.space = Space::Local;
+    if (is_store && form.space == Space::Param) unknown("param");
     return form;
+}
+
+/// Parameters of calls, and those of functions, are local memory.
+bool MemoryLowering::names_call_parameter() const {
+    for (const Operand& operand : binder_.instruction().operands) {
+        if (operand.kind == Operand::Kind::Address && operand.elements[0].kind == Operand::Kind::Variable)
+            return binder_.variable(operand.elements[0]).space == Space::Local;
+    }
+    return false;
 }
 
 std::vector<Operand> MemoryLowering::elements_of(const Operand& operand, const Form& form) const {
@@ -172,7 +186,7 @@ IrOp MemoryLowering::make_access(const Form& form, const Operand& address, const
     if (has_32_bit_address) row += "@32";
     op.row = binder_.make(row.c_str()).row;
     op.is_memory = true;
-    op.event = {OpEvent::Kind::Memory,
+    op.event = {form.space == Space::Local ? OpEvent::Kind::None : OpEvent::Kind::Memory,
                 form.space,
                 opcode[0] == 'l' ? AccessKind::Load : AccessKind::Store,
                 static_cast<std::uint8_t>(has_32_bit_address ? 4 : 8),
@@ -223,7 +237,7 @@ void MemoryLowering::lower_atomic(const Modifiers& name) {
         if (space != std::end(kSpaces))
             form.space = space->space;
         else if (!known && name[i] != "cta" && name[i] != "gpu" && name[i] != "sys" && name[i] != "cluster")
-            operation = name[i];
+            operation += (operation.empty() ? "" : ".") + std::string(name[i]);
     }
     const auto type = ast::parse_type(name[name.size() - 1]);
     if (!type) binder_.refuse("instruction '" + binder_.instruction().name + "' is not supported");
@@ -237,7 +251,10 @@ void MemoryLowering::lower_atomic(const Modifiers& name) {
     std::string row = std::string(name.opcode()) + "." + name_in_rows(form.space) + "." + operation + "." +
                       std::string(name[name.size() - 1]);
     if (has_32_bit_address) row += "@32";
-    op.row = binder_.make(row.c_str()).row;
+    op.row = binder_.find(row);
+    if (!op.row) binder_.refuse("instruction '" + binder_.instruction().name + "' is not supported");
+    const bool takes_two = operation == "cas";
+    if (operands.size() != first + (takes_two ? 3 : 2)) binder_.refuse("wrong number of operands");
     op.is_memory = true;
     op.event = {OpEvent::Kind::Memory,
                 form.space,

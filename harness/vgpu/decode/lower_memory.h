@@ -31,6 +31,7 @@ class MemoryLowering {
     };
 
     Form parse(const Modifiers& name, bool is_store) const;
+    bool names_call_parameter() const;
     void lower_param_load(const Form& form);
     /// Operand 0 of the op, its immediate, and whether the 32-bit form is meant.
     bool bind_address(const ast::Operand& address, const Form& form, IrOp& op);

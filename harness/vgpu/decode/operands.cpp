@@ -120,7 +120,7 @@ Value OperandBinder::literal(std::uint64_t bits, std::uint8_t bytes) {
 Value OperandBinder::variable_address(const Operand& operand, std::int64_t offset, std::uint8_t bytes) {
     const ast::Variable& named = variable(operand);
     const auto shift = static_cast<std::uint64_t>(offset);
-    if (named.space == Space::Shared) return literal(named.offset_bytes + shift, bytes);
+    if (named.space == Space::Shared || named.space == Space::Local) return literal(named.offset_bytes + shift, bytes);
     if (named.space != Space::Global && named.space != Space::Constant) {
         refuse("taking the address of '" + named.name + "' is not supported");
     }
@@ -142,7 +142,8 @@ void OperandBinder::check_type(const Operand& operand, Letter letter, bool wide)
     const bool fits_kind = letter.kind == Letter::Kind::Bits || reg.type.kind == ast::TypeKind::Bits ||
                            is_float == (letter.kind == Letter::Kind::Float);
     const bool may_be_wider = wide && letter.kind != Letter::Kind::Float && !is_float;
-    const bool fits_size = may_be_wider ? reg.type.bytes >= letter.bytes : reg.type.bytes == letter.bytes;
+    const bool is_byte = letter.bytes == 1 && reg.type.bytes == 2;  // there are no smaller registers
+    const bool fits_size = may_be_wider || is_byte ? reg.type.bytes >= letter.bytes : reg.type.bytes == letter.bytes;
     if (!fits_kind || !fits_size) refuse("'" + reg.name + "' is of the wrong type");
 }
 

@@ -40,6 +40,8 @@ class OperandBinder {
     Value destination(const ast::Operand& operand, Letter letter, bool wide, bool is_signed);
     /// Appends `op` under the instruction's guard, and the extensions of its destinations.
     void emit(IrOp op);
+    /// Null when the table has no such row.
+    const exec::Row* find(const std::string& name) const { return table_.find(name); }
     /// An op from internal or public row `name`.
     IrOp make(const char* name) const;
     /// Appends an op that only writes a fresh register, and returns that.

@@ -24,9 +24,13 @@ struct Place {
 enum class EndKind : std::uint8_t {
     Fall,     ///< Goes on in `next`.
     Branch,   ///< To `target`, or, for lanes that the predicate holds back, to `next`.
+    Trap,     ///< Ends the launch with an error.
     Exit,     ///< Ends the lanes, or those that the predicate lets pass.
     Barrier,  ///< Waits, then goes on in `next`.
 };
+
+/// What bar.red does with the predicates of its threads.
+enum class Reduction : std::uint8_t { None, Count, And, Or };
 
 /// A straight run of instructions and what ends it. Paths move from segment to segment.
 struct Segment {
@@ -38,16 +42,18 @@ struct Segment {
     bool aligned = true;  ///< Barrier: all threads of the warp must wait at the same instruction.
     bool has_thread_count = false;
     bool waits = true;            ///< Barrier: false for bar.arrive.
-    bool of_warp = false;         ///< Barrier: bar.warp.sync; `barrier` is then the mask.
+    bool of_warp = false;         ///< Barrier: of the lanes of a mask; `barrier` is then that.
     std::uint32_t predicate = 0;  ///< Byte offset in the frame.
     std::uint32_t invert = 0;     ///< All ones: the condition is !p.
     std::uint32_t target = kNoSegment;
     std::uint32_t next = kNoSegment;
-    std::uint32_t reconverge = kNoSegment;  ///< Immediate post-dominator of a branch; none: the lanes meet no more.
-    std::uint32_t first_instruction = 0;    ///< In the entry.
-    std::uint32_t end_instruction = 0;      ///< The one that ends it (for Fall: the last one).
-    Place barrier;                          ///< Its number.
-    Place thread_count;                     ///< Threads expected, if has_thread_count.
+    std::uint32_t reconverge = kNoSegment;   ///< Immediate post-dominator of a branch; none: the lanes meet no more.
+    std::uint32_t first_instruction = 0;     ///< In the entry.
+    std::uint32_t end_instruction = 0;       ///< The one that ends it (for Fall: the last one).
+    Place barrier;                           ///< Its number.
+    Place thread_count;                      ///< Threads expected, if has_thread_count.
+    std::uint32_t released_op = kNoSegment;  ///< Barrier: the op that its threads execute when it lets them pass.
+    Reduction reduction = Reduction::None;   ///< Barrier: of the predicates that are the op's source.
 };
 
 /// A constant slot and how it gets its value at a launch.

@@ -216,6 +216,7 @@ class Emitter {
         segment.first_op = static_cast<std::uint32_t>(program_->ops.size());
         for (const IrOp& op : block.ops) emit(op);
         segment.last_op = static_cast<std::uint32_t>(program_->ops.size());
+        if (!block.ops.empty() && block.ops.back().when_released) segment.released_op = --segment.last_op;
         if (segment.conditional) segment.predicate = place(block.predicate).offset;
         if (segment.end == EndKind::Barrier) {
             segment.barrier = place(block.barrier);

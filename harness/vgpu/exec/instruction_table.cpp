@@ -68,6 +68,9 @@ InstructionTable::InstructionTable(RowSpan rows) {
     add(rows);
     add(directed_rounding_rows());
     add(atomic_rows());
+    add(warp_rows());
+    add(half_rows());
+    add(rare_integer_rows());
 }
 
 void InstructionTable::add(RowSpan rows) {
@@ -107,8 +110,7 @@ const Row* InstructionTable::find(std::string_view name) const {
 std::vector<std::string> InstructionTable::names() const {
     std::vector<std::string> names;
     for (const auto& [name, row] : rows_) {
-        if ((row->flags & kInternal) == 0 || name.substr(0, 2) == "ld" || name.substr(0, 2) == "st")
-            names.emplace_back(name);
+        if ((row->flags & kInternal) == 0 || name[0] != '%') names.emplace_back(name);
     }
     std::sort(names.begin(), names.end());
     return names;

@@ -2,7 +2,7 @@
 // ld and st. Every access is checked. Lanes that follow each other in memory (the usual case) take one check and one
 // vector copy; all others go lane by lane.
 
-enum class Where { Global, Constant, Shared, Generic };
+enum class Where { Global, Constant, Shared, Generic, Local };
 
 /// The bytes of [address, address + bytes), null when they are not in one live allocation.
 template <Where kWhere, bool kWrite>
@@ -10,6 +10,8 @@ VGPU_INLINE std::byte* locate(const Context& c, u64 address, u64 bytes) {
     if constexpr (kWhere == Where::Shared) {
         if (bytes > c.shared_bytes || address > c.shared_bytes - bytes) return nullptr;
         return c.shared + address;
+    } else if constexpr (kWhere == Where::Local) {
+        return nullptr;  // every lane has its own: locate_own
     } else {
         const u64 number = address >> kOffsetBits;
         if (kWhere == Where::Generic && number == kSharedWindow) {
@@ -24,11 +26,20 @@ VGPU_INLINE std::byte* locate(const Context& c, u64 address, u64 bytes) {
     }
 }
 
+/// The same in the local memory of a lane.
+template <Where kWhere>
+VGPU_INLINE std::byte* locate_own(const Context& c, u64 address, u64 bytes, unsigned lane) {
+    if (kWhere == Where::Generic && address >> kOffsetBits == kLocalWindow) address &= kOffsetMask;
+    else if (kWhere != Where::Local) return nullptr;
+    if (bytes > c.local_bytes || address > c.local_bytes - bytes) return nullptr;
+    return c.local + lane * c.local_bytes + address;
+}
+
 /// Accounting of the bytes that lanes asked of global memory.
 template <Where kWhere, bool kWrite>
 VGPU_INLINE void count_bytes(Context& c, u64 address, u64 bytes) {
-    if constexpr (kWhere == Where::Shared || kWhere == Where::Constant) return;
-    if (kWhere == Where::Generic && address >> kOffsetBits == kSharedWindow) return;
+    if constexpr (kWhere == Where::Shared || kWhere == Where::Constant || kWhere == Where::Local) return;
+    if (kWhere == Where::Generic && address >> kOffsetBits < kFirstAllocation) return;
     (kWrite ? c.global_bytes_written : c.global_bytes_read) += bytes;
 }
 
@@ -85,6 +96,7 @@ static void load_lanes(Context& c, const Op& op, u32 mask) {
         const auto i = static_cast<unsigned>(__builtin_ctz(mask));
         const u64 start = address_of_lane(address, op, i);
         const std::byte* data = locate<kWhere, false>(c, start, size * elements);
+        if (!data) data = locate_own<kWhere>(c, start, size * elements, i);
         if (!data || start % (size * elements) != 0) memory_fault(c, op, start, i);
         count_bytes<kWhere, false>(c, start, size * elements);
         for (unsigned k = 0; k < elements; ++k, data += size) {
@@ -107,6 +119,7 @@ static void store_lanes(Context& c, const Op& op, u32 mask) {
         const auto i = static_cast<unsigned>(__builtin_ctz(mask));
         const u64 start = address_of_lane(address, op, i);
         std::byte* data = locate<kWhere, true>(c, start, size * elements);
+        if (!data) data = locate_own<kWhere>(c, start, size * elements, i);
         if (!data || start % (size * elements) != 0) memory_fault(c, op, start, i);
         count_bytes<kWhere, true>(c, start, size * elements);
         for (unsigned k = 0; k < elements; ++k, data += size) {

@@ -16,6 +16,8 @@ inline constexpr unsigned kOffsetBits = 36;
 inline constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kOffsetBits) - 1;
 /// Generic addresses of the block's shared memory.
 inline constexpr std::uint64_t kSharedWindow = 1;
+/// Generic addresses of a thread's local memory.
+inline constexpr std::uint64_t kLocalWindow = 2;
 inline constexpr std::uint64_t kFirstAllocation = 16;
 
 /// An allocation as handlers see it. A dead one has no bytes.
@@ -69,7 +71,11 @@ struct Context {
     std::uint64_t shared_bytes = 0;
     std::uint64_t global_bytes_read = 0;
     std::uint64_t global_bytes_written = 0;
-    void* owner = nullptr;  ///< The launch, for faults.
+    void* owner = nullptr;                   ///< The launch, for faults.
+    std::byte* local = nullptr;              ///< Of the warp: one lane's behind the other's.
+    std::uint64_t local_bytes = 0;           ///< Of a lane.
+    const std::uint32_t* members = nullptr;  ///< Warp operations: each lane's member mask.
+    std::uint32_t reduction = 0;             ///< Barriers that reduce: the result.
 };
 
 /// Ends the launch: `address` in lane `lane` cannot be accessed. Works out why. Throws.
@@ -83,11 +89,12 @@ enum RowFlags : std::uint8_t {
     kDifference = 4,  ///< A difference without one.
     kMove = 8,        ///< Copies its source: an alias where the source never changes.
     kInternal = 16,   ///< Not PTX: what the decoder builds other instructions from.
+    kWarp = 32,       ///< Waits for the lanes of a member mask, the last operand, which `format` leaves out.
 };
 
 /// A row of the instruction table. `format` is "DESTINATIONS=SOURCES", a letter for each operand:
 ///   p predicate; b h w d integers of 8, 16, 32, 64 bits; H W D the same sizes, bits of any kind;
-///   e f g floats of 16, 32, 64 bits; x packed pair of 16-bit floats.
+///   e f g floats of 16, 32, 64 bits; x packed pair of 16-bit floats; c the carry, which PTX does not write.
 /// A leading ~ admits registers wider than the letter says.
 struct Row {
     const char* name;
@@ -110,6 +117,12 @@ RowSpan avx512_rows();
 RowSpan directed_rounding_rows();
 /// atom and red, one form for all.
 RowSpan atomic_rows();
+
+/// shfl, vote, match, redux, one form for all.
+RowSpan warp_rows();
+/// 16-bit floats and rare integer instructions, one form for all.
+RowSpan half_rows();
+RowSpan rare_integer_rows();
 
 /// The handler of every guarded instruction.
 void run_guarded(Context& context, const Op& op);

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/vgpu/finding.h"
@@ -102,12 +103,15 @@ struct Instruction {
     std::vector<Operand> operands;
     std::uint32_t line = 0;
     SourceLine source;
-    std::string text;  ///< As written, blanks folded.
+    std::string text;                ///< As written, blanks folded.
+    std::string callee;              ///< Of a call; its operands are results, then arguments.
+    std::uint32_t result_count = 0;  ///< Of a call.
 };
 
 struct Label {
     std::string name;
-    std::uint32_t position = 0;  ///< Index of the instruction that follows; may be one past the last.
+    std::uint32_t position = 0;          ///< Index of the instruction that follows; may be one past the last.
+    std::vector<std::uint32_t> targets;  ///< Of .branchtargets: labels.
 };
 
 struct Entry {
@@ -116,7 +120,9 @@ struct Entry {
     std::vector<Variable> variables;  ///< Parameters first, then what the body and the module declare and it may name.
     std::uint32_t param_count = 0;
     std::uint32_t param_bytes = 0;
+    std::uint32_t result_count = 0;  ///< Of a function: the first of its variables, parameters follow.
     std::uint32_t static_shared_bytes = 0;
+    std::uint32_t local_bytes = 0;  ///< Of a thread.
     bool uses_dynamic_shared = false;
     std::uint32_t max_threads = 0;
     Dim3 required_block{0, 0, 0};
@@ -130,6 +136,7 @@ struct Module {
     std::uint32_t target = 0;         ///< 80 for sm_80.
     std::vector<Variable> variables;  ///< .global, .const and .shared at module scope.
     std::vector<Entry> entries;
+    std::vector<Entry> functions;  ///< With a body. Their calls are expanded in the entries.
     std::map<std::uint32_t, std::string> source_files;
 };
 

@@ -32,7 +32,6 @@ std::string join_text(const Token& first, const Token& last) {
 void BodyParser::run() {
     parse_block();
     resolve_labels();
-    lay_out_shared();
 }
 
 void BodyParser::parse_block() {
@@ -70,8 +69,12 @@ void BodyParser::parse_directive() {
         do {
             if (cursor_.take().kind != Token::Kind::String) cursor_.refuse(".pragma without its text");
         } while (cursor_.accept(','));
-    } else if (directive.is(".shared")) {
-        for (ast::Variable& variable : parse_variables(cursor_, Space::Shared, false)) {
+    } else if (directive.is(".branchtargets")) {
+        parse_branch_targets(directive.line);
+    } else if (directive.is(".shared") || directive.is(".local") || directive.is(".param")) {
+        // Parameters of calls live in the caller's local memory.
+        const Space space = directive.is(".shared") ? Space::Shared : Space::Local;
+        for (ast::Variable& variable : parse_variables(cursor_, space, false)) {
             scopes_[scope_].variables[variable.name] = static_cast<std::uint32_t>(entry_.variables.size());
             entry_.variables.push_back(std::move(variable));
         }
@@ -80,6 +83,15 @@ void BodyParser::parse_directive() {
                           "directive '" + std::string(directive.text) + "' is not supported in a kernel");
     }
     cursor_.expect(';');
+}
+
+/// LABEL: .branchtargets A, B, ...;
+void BodyParser::parse_branch_targets(std::uint32_t line) {
+    if (entry_.labels.empty() || entry_.labels.back().position != entry_.instructions.size())
+        cursor_.refuse_at(line, ".branchtargets without a label");
+    const auto list = static_cast<std::uint32_t>(entry_.labels.size() - 1);
+    do target_uses_.push_back({list, cursor_.expect_name(), scope_, line});
+    while (cursor_.accept(','));
 }
 
 void BodyParser::parse_registers() {
@@ -104,6 +116,8 @@ void BodyParser::parse_registers() {
 void BodyParser::add_register(const std::string& name, ast::Type type) {
     if (entry_.registers.size() >= kMaxRegisters) cursor_.refuse("too many registers");
     const auto index = static_cast<std::uint32_t>(entry_.registers.size());
+    if (ast::parse_special_register(name) || ast::parse_special_register(name + ".x"))
+        cursor_.refuse("register '" + name + "' has the name of a special register");
     if (!scopes_[scope_].registers.emplace(name, index).second)
         cursor_.refuse("register '" + name + "' is declared twice");
     entry_.registers.push_back({name, type});
@@ -116,7 +130,7 @@ void BodyParser::parse_label() {
     if (!scopes_[scope_].labels.emplace(std::string(token.text), index).second) {
         cursor_.refuse_at(token.line, "label '" + std::string(token.text) + "' is defined twice");
     }
-    entry_.labels.push_back({std::string(token.text), static_cast<std::uint32_t>(entry_.instructions.size())});
+    entry_.labels.push_back({std::string(token.text), static_cast<std::uint32_t>(entry_.instructions.size()), {}});
 }
 
 void BodyParser::parse_instruction() {
@@ -136,6 +150,7 @@ void BodyParser::parse_instruction() {
     instruction.name = cursor_.expect_name();
     while (cursor_.peek().kind == Token::Kind::DotWord) instruction.name += cursor_.take().text;
     try {
+        if (instruction.name == "call" || instruction.name == "call.uni") parse_call(instruction);
         while (!cursor_.peek().is(';')) {
             operand_path_.assign(1, static_cast<std::uint32_t>(instruction.operands.size()));
             instruction.operands.push_back(parse_operand());
@@ -152,6 +167,37 @@ void BodyParser::parse_instruction() {
     instruction.text = join_text(first, cursor_.peek());
     cursor_.expect(';');
     entry_.instructions.push_back(std::move(instruction));
+}
+
+/// call (results), name, (arguments). Arguments in registers are not supported: compilers pass .param variables.
+void BodyParser::parse_call(ast::Instruction& instruction) {
+    const auto parse_actuals = [&] {
+        if (cursor_.accept(')')) return;
+        do {
+            const std::string name = cursor_.expect_name();
+            std::uint32_t index = 0;
+            if (find(&Scope::registers, name, scope_) || !find_variable(name, index) ||
+                entry_.variables[index].space != Space::Local) {
+                cursor_.refuse("'" + name + "' is no .param variable of this call");
+            }
+            Operand operand;
+            operand.kind = Operand::Kind::Variable;
+            operand.index = index;
+            instruction.operands.push_back(operand);
+        } while (cursor_.accept(','));
+        cursor_.expect(')');
+    };
+    if (cursor_.accept('(')) {
+        parse_actuals();
+        instruction.result_count = static_cast<std::uint32_t>(instruction.operands.size());
+        cursor_.expect(',');
+    }
+    instruction.callee = cursor_.expect_name();
+    if (find(&Scope::registers, instruction.callee, scope_)) cursor_.refuse("indirect calls are not supported");
+    if (cursor_.accept(',')) {
+        cursor_.expect('(');
+        parse_actuals();
+    }
 }
 
 Operand BodyParser::parse_operand() {
@@ -277,12 +323,9 @@ Operand BodyParser::parse_address() {
     }
     while (!cursor_.peek().is(']')) {
         bool negative = false;
-        if (cursor_.accept('+'))
-            negative = cursor_.accept('-');
-        else if (cursor_.accept('-'))
-            negative = true;
-        else
-            cursor_.refuse("this form of address is not supported");
+        // "[%r-16]" is not PTX: ptxas takes "[%r+-16]" only.
+        if (!cursor_.accept('+')) cursor_.refuse("this form of address is not supported");
+        negative = cursor_.accept('-');
         const auto value = static_cast<std::int64_t>(cursor_.expect_integer());
         address.offset += negative ? -value : value;
     }
@@ -330,27 +373,11 @@ void BodyParser::resolve_labels() {
         for (std::size_t i = 1; i < use.path.size(); ++i) operand = &operand->elements[use.path[i]];
         if (operand->kind == Operand::Kind::Label) operand->index = *index;
     }
-}
-
-void BodyParser::lay_out_shared() {
-    std::vector<ast::Variable*> shared;
-    for (ast::Variable& variable : entry_.variables) {
-        if (variable.space == Space::Shared) shared.push_back(&variable);
+    for (const TargetUse& use : target_uses_) {
+        const std::uint32_t* index = find(&Scope::labels, use.name, use.scope);
+        if (!index) cursor_.refuse_at(use.line, "'" + use.name + "' is not defined: .branchtargets");
+        entry_.labels[use.list].targets.push_back(*index);
     }
-    // In order of declaration; what is of dynamic size comes last, all of it at one place.
-    std::stable_sort(shared.begin(), shared.end(), [](const ast::Variable* a, const ast::Variable* b) {
-        return a->is_extern != b->is_extern ? b->is_extern : a->line < b->line;
-    });
-    std::uint64_t bytes = 0;
-    for (ast::Variable* variable : shared) {
-        bytes = (bytes + variable->align_bytes - 1) / variable->align_bytes * variable->align_bytes;
-        variable->offset_bytes = bytes;
-        bytes += variable->bytes;
-        entry_.uses_dynamic_shared |= variable->is_extern;
-    }
-    if (bytes > (std::uint64_t{1} << 31))
-        cursor_.refuse_at(entry_.line, "entry '" + entry_.name + "' has too much shared memory");
-    entry_.static_shared_bytes = static_cast<std::uint32_t>(bytes);
 }
 
 }  // namespace gradguard::vgpu::ptx

@@ -33,12 +33,21 @@ class BodyParser {
         std::int32_t scope;
     };
 
+    struct TargetUse {
+        std::uint32_t list;  ///< Label of the .branchtargets.
+        std::string name;
+        std::int32_t scope;
+        std::uint32_t line;
+    };
+
     void parse_block();
+    void parse_branch_targets(std::uint32_t line);
     void parse_statement();
     void parse_registers();
     void parse_directive();
     void parse_label();
     void parse_instruction();
+    void parse_call(ast::Instruction& instruction);
     ast::Operand parse_operand();
     ast::Operand parse_negative();
     ast::Operand parse_name();
@@ -46,7 +55,6 @@ class BodyParser {
     ast::Operand parse_list(char close);
     void add_register(const std::string& name, ast::Type type);
     void resolve_labels();
-    void lay_out_shared();
     const std::uint32_t* find(std::unordered_map<std::string, std::uint32_t> Scope::*table, const std::string& name,
                               std::int32_t scope) const;
     bool find_variable(const std::string& name, std::uint32_t& index);
@@ -58,6 +66,7 @@ class BodyParser {
     std::int32_t scope_ = -1;
     ast::SourceLine source_;
     std::vector<LabelUse> label_uses_;
+    std::vector<TargetUse> target_uses_;
     std::vector<std::uint32_t> operand_path_;
 };
 

@@ -7,6 +7,7 @@
 #include "harness/vgpu/ptx/body.h"
 #include "harness/vgpu/ptx/cursor.h"
 #include "harness/vgpu/ptx/declarations.h"
+#include "harness/vgpu/ptx/expand_calls.h"
 
 namespace gradguard::vgpu::ptx {
 namespace {
@@ -68,6 +69,7 @@ class ModuleParser {
             if (is_extern) cursor_.refuse_at(directive.line, ".extern .entry is not supported");
             return parse_entry(directive.line);
         }
+        if (directive.is(".func")) return parse_function(directive.line, is_extern);
         Space space = Space::Global;
         if (directive.is(".global"))
             space = Space::Global;
@@ -98,6 +100,26 @@ class ModuleParser {
         if (cursor_.accept(';')) return;  // a declaration; the definition follows
         BodyParser(cursor_, module_, entry).run();
         module_.entries.push_back(std::move(entry));
+    }
+
+    /// .func (results) name (parameters) { ... }. A declaration says nothing that a call has to know.
+    void parse_function(std::uint32_t line, bool is_extern) {
+        ast::Entry function;
+        function.line = line;
+        parse_parameters(function);
+        function.result_count = function.param_count;
+        function.name = cursor_.expect_name();
+        parse_parameters(function);
+        for (ast::Variable& formal : function.variables) formal.space = Space::Local;
+        while (cursor_.accept(".noreturn")) {
+        }
+        if (cursor_.accept(';')) return;
+        if (is_extern) cursor_.refuse_at(line, ".extern .func with a body");
+        const bool known = std::any_of(module_.functions.begin(), module_.functions.end(),
+                                       [&](const ast::Entry& other) { return other.name == function.name; });
+        if (known) cursor_.refuse_at(line, "function '" + function.name + "' is defined twice");
+        BodyParser(cursor_, module_, function).run();
+        module_.functions.push_back(std::move(function));
     }
 
     void parse_parameters(ast::Entry& entry) {
@@ -159,6 +181,7 @@ std::unique_ptr<ast::Module> parse(std::string_view text, std::string file_name)
     const std::vector<Token> tokens = tokenize(text, module->file_name);
     Cursor cursor(tokens, module->file_name);
     ModuleParser(cursor, *module).run();
+    for (ast::Entry& entry : module->entries) expand_calls(*module, entry);
     return module;
 }
 
