@@ -20,7 +20,8 @@ from test_results import NEEDS
 
 
 def clang_format(fix):
-    files = [str(f.relative_to(ROOT)) for f in sources(ROOT)]
+    # Programs under tests are compiled and checked in with their lines: moving one makes expectations wrong.
+    files = [str(f.relative_to(ROOT)) for f in sources(ROOT) if not (f.suffix == ".cu" and ROOT / "tests" in f.parents)]
     mode = ["-i"] if fix else ["--dry-run", "--Werror"]
     done = subprocess.run(["clang-format", *mode, *files], cwd=ROOT, capture_output=True, text=True)
     if done.returncode != 0:

@@ -59,6 +59,7 @@ Launch::Launch(const Setup& setup)
     fill_constants(setup.params, setup.variables);
     context_.base[1] = constants_.get();
     context_.owner = this;
+    context_.approximation_seed = seeded_ ? mix(options_.seed) | 1 : 0;
     context_.shared_bytes = shared_bytes_;
     context_.local_bytes = entry_.local_bytes;
     counters_.launches = 1;
@@ -218,6 +219,7 @@ LaunchStats Launch::stats() const {
     stats.counters.global_bytes_read = context_.global_bytes_read;
     stats.counters.global_bytes_written = context_.global_bytes_written;
     stats.fused_pairs = program_.fused_pairs;
+    stats.approximate_instructions = program_.approximate;
     std::map<std::string, InstructionCount> by_name;
     for (std::size_t i = 0; i < warps_by_instruction_.size(); ++i) {
         if (warps_by_instruction_[i] == 0) continue;

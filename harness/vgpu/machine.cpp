@@ -109,6 +109,7 @@ class Machine::Impl {
         std::unique_ptr<decode::Program>& program = into.programs[entry.name];
         if (!program) {
             decode::Options how;
+            how.allow_approximate = options.allow_approximate;
             how.level = options.vector_level;
             how.flush_subnormals = options.flush_subnormals;
             how.fusion_seed = options.seed == 0 ? 0 : mix(options.seed) | 1;

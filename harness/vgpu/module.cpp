@@ -35,10 +35,11 @@ std::uint64_t next_id() {
 
 }  // namespace
 
-std::shared_ptr<const Module> Module::load(std::string_view ptx, std::string file_name) {
+std::shared_ptr<const Module> Module::load(std::string_view ptx, std::string file_name, bool allow_approximate) {
     std::unique_ptr<const ast::Module> syntax = ptx::parse(ptx, std::move(file_name));
     decode::Options options;
     options.level = VectorLevel::Portable;
+    options.allow_approximate = allow_approximate;
     for (const ast::Entry& entry : syntax->entries) decode::decode(*syntax, entry, options);  // refuses what is unknown
     return std::make_shared<const Module>(std::move(syntax));
 }

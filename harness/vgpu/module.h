@@ -39,8 +39,10 @@ struct Module;
 class Module {
   public:
     /// Parses and checks the whole module. Throws PtxError for anything it does not know or that is not allowed;
-    /// nothing is skipped silently. `file_name` is for messages only.
-    static std::shared_ptr<const Module> load(std::string_view ptx, std::string file_name);
+    /// nothing is skipped silently. `file_name` is for messages only. Approximate instructions are refused
+    /// unless allowed here and by MachineOptions::allow_approximate.
+    static std::shared_ptr<const Module> load(std::string_view ptx, std::string file_name,
+                                              bool allow_approximate = false);
 
     explicit Module(std::unique_ptr<const ast::Module> syntax);
     ~Module();

@@ -35,6 +35,9 @@ struct MachineOptions {
     Limits limits;
     /// Treats every FP32 instruction as if it carried .ftz.
     bool flush_subnormals = false;
+    /// Runs approximate instructions (sqrt.approx, div.full, ...): the seed picks a value inside the manual's bound.
+    /// Else a launch that has any is refused. Their module must be loaded with it too.
+    bool allow_approximate = false;
     /// Warp instructions that one launch may execute before it ends with NoProgress.
     std::uint64_t instruction_budget = std::uint64_t{1} << 32;
     /// Warp instructions a path may run before others get a turn, so that who spins does not starve whom it waits for.
@@ -68,6 +71,8 @@ struct InstructionCount {
 struct LaunchStats {
     Counters counters;              ///< launches == 1.
     std::uint32_t fused_pairs = 0;  ///< Static pairs of mul and add that the seed fused.
+    /// Approximate instructions of the kernel, executed or not, sorted.
+    std::vector<std::string> approximate_instructions;
     /// By MachineOptions::count_by_kind, sorted by name.
     std::vector<InstructionCount> instructions_by_kind;
 };

@@ -27,26 +27,27 @@ Argument input(Words words) { return {.kind = Argument::Kind::Input, .words = st
 Argument output(std::size_t words) { return {.kind = Argument::Kind::Output, .words = Words(words), .poisoned = true}; }
 Argument in_out(Words words) { return {.kind = Argument::Kind::Output, .words = std::move(words)}; }
 
-std::shared_ptr<const vgpu::Module> load(const std::string& path) {
-    static std::map<std::string, std::shared_ptr<const vgpu::Module>> loaded;
-    auto& module = loaded[path];
+std::shared_ptr<const vgpu::Module> load(const std::string& path, Approximate approximate) {
+    static std::map<std::pair<std::string, Approximate>, std::shared_ptr<const vgpu::Module>> loaded;
+    auto& module = loaded[{path, approximate}];
     if (!module) {
         std::ifstream file(path);
         std::stringstream text;
         text << file.rdbuf();
         if (!file) throw std::runtime_error("cannot read " + path);
-        module = vgpu::Module::load(text.str(), path);
+        module = vgpu::Module::load(text.str(), path, approximate == Approximate::Allowed);
     }
     return module;
 }
 
 Outcome launch(const vgpu::Module& module, const std::string& entry, const vgpu::LaunchConfig& config,
-               const std::vector<Argument>& arguments, std::uint64_t seed) {
+               const std::vector<Argument>& arguments, std::uint64_t seed, Approximate approximate) {
     const vgpu::EntryInfo* const info = module.find(entry);
     if (!info) throw std::runtime_error(module.file_name() + " has no entry " + entry);
     if (info->params.size() < arguments.size()) throw std::runtime_error(entry + " takes fewer arguments");
     vgpu::MachineOptions options;
     options.seed = seed;
+    options.allow_approximate = approximate == Approximate::Allowed;
     options.instruction_budget = 5'000'000;
     options.preemption_interval = 1000;
     vgpu::Machine machine(options);
@@ -63,7 +64,9 @@ Outcome launch(const vgpu::Module& module, const std::string& entry, const vgpu:
     Outcome outcome;
     bool faulted = false;
     try {
-        outcome.counters = machine.launch(module, entry, config, params).counters;
+        vgpu::LaunchStats stats = machine.launch(module, entry, config, params);
+        outcome.counters = stats.counters;
+        outcome.approximate = std::move(stats.approximate_instructions);
     } catch (const vgpu::LaunchError& error) {
         if (!error.finding()) throw;
         faulted = true;

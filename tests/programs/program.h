@@ -35,14 +35,19 @@ struct Outcome {
     std::string findings;        ///< Of the machine and of all observers, one a line.
     std::vector<observers::Checked> checked;
     vgpu::Counters counters;
+    std::vector<std::string> approximate;  ///< Approximate instructions of the kernel.
 };
 
+/// Whether instructions run that have an error bound instead of a result.
+enum class Approximate : std::uint8_t { Refused, Allowed };
+
 /// The module of a file, loaded once. Throws std::runtime_error for a file that cannot be read, vgpu::PtxError.
-std::shared_ptr<const vgpu::Module> load(const std::string& path);
+std::shared_ptr<const vgpu::Module> load(const std::string& path, Approximate approximate = Approximate::Refused);
 
 /// Launches an entry; parameters beyond `arguments` are 0 (Triton appends addresses of scratch memory that it may not
 /// need). Throws std::runtime_error for an unknown entry, vgpu::LaunchError for a launch that is refused.
 Outcome launch(const vgpu::Module& module, const std::string& entry, const vgpu::LaunchConfig& config,
-               const std::vector<Argument>& arguments, std::uint64_t seed);
+               const std::vector<Argument>& arguments, std::uint64_t seed,
+               Approximate approximate = Approximate::Refused);
 
 }  // namespace gradguard::programs

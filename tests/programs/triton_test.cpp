@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <set>
 #include <string>
 
 #include "tests/programs/program.h"
@@ -89,6 +90,64 @@ TEST(Triton, ApproximateDivisionIsRefusedAndTheLineNamed) {
         EXPECT_NE(std::string(error.what()).find("div.full.f32"), std::string::npos) << error.what();
         EXPECT_EQ(error.line(), wanted);
     }
+}
+
+/// Inputs and options of an AdamW step.
+struct Step {
+    std::vector<float> p, m, v, g;
+    float rate = 0.01F, beta1 = 0.9F, beta2 = 0.99F, epsilon = 1e-6F, decay = 0.1F, bias1 = 0.5F, bias2 = 0.25F;
+};
+
+Step make_step() {
+    Step step;
+    step.p = step.m = step.v = step.g = whole_numbers(500, 1000);
+    for (std::size_t i = 0; i < step.p.size(); ++i) {
+        step.p[i] *= 0x1p-10F;
+        step.m[i] *= -0x1p-12F;
+        step.v[i] = std::fabs(step.v[i]) * 0x1p-9F + 0x1p-6F;
+        step.g[i] = step.g[(i * 7 + 3) % step.g.size()] * 0x1.8p-8F;
+    }
+    return step;
+}
+
+/// New moments have the bits of the source's order; a new parameter lies within what the manual allows its four
+/// approximate instructions: 2 ulp for each div.full, 2^-23 for the root.
+void expect_step(const Step& step, const Outcome& got) {
+    for (std::size_t i = 0; i < step.p.size(); ++i) {
+        const float m = std::fma(1 - step.beta1, step.g[i], step.beta1 * step.m[i]);
+        const float v = std::fma((1 - step.beta2) * step.g[i], step.g[i], step.beta2 * step.v[i]);
+        ASSERT_EQ(std::bit_cast<float>(got.outputs.at(1)[i]), m) << i;
+        ASSERT_EQ(std::bit_cast<float>(got.outputs.at(2)[i]), v) << i;
+        const double first = static_cast<double>(m) / static_cast<double>(step.bias1);
+        const double root = std::sqrt(static_cast<double>(v) / static_cast<double>(step.bias2));
+        const double update = static_cast<double>(step.rate) * first / (root + static_cast<double>(step.epsilon));
+        const auto kept = static_cast<double>(std::fma(-step.rate, step.decay, 1.0F));
+        const double exact = kept * static_cast<double>(step.p[i]) - update;
+        // Of the update, in units of 2^-24: 4 for each of three divisions, the one under the root counting half; 2 for
+        // the root; 1 for each product and sum; 1 for second-order terms. Then one rounding of the result.
+        const double bound = 15 * 0x1p-24 * std::fabs(update) + 0x1.01p-24 * std::fabs(exact);
+        ASSERT_LE(std::fabs(static_cast<double>(std::bit_cast<float>(got.outputs.at(0)[i])) - exact), bound) << i;
+    }
+}
+
+TEST(Triton, AdamwLiesInsideTheBoundOfItsApproximateInstructions) {
+    const Step step = make_step();
+    const auto module = load(path_of("adamw"), Approximate::Allowed);
+    std::vector<Argument> arguments = {in_out(bits_of(step.p)), in_out(bits_of(step.m)), in_out(bits_of(step.v)),
+                                       input(bits_of(step.g)), scalar(static_cast<std::uint32_t>(step.p.size()))};
+    for (const float option : {step.rate, step.beta1, step.beta2, step.epsilon, step.decay, step.bias1, step.bias2}) {
+        arguments.push_back(scalar(option));
+    }
+    EXPECT_THROW(launch(*module, "adamw", {{2}, {128}, 0}, arguments, 0), vgpu::PtxError);
+    std::set<Words> different;
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+        const Outcome got = launch(*module, "adamw", {{2}, {128}, 0}, arguments, seed, Approximate::Allowed);
+        ASSERT_EQ(got.findings, "") << "seed " << seed;
+        ASSERT_NO_FATAL_FAILURE(expect_step(step, got)) << "seed " << seed;
+        ASSERT_EQ(got.approximate, (std::vector<std::string>{"div.full.f32", "sqrt.approx.ftz.f32"}));
+        different.insert(got.outputs.at(0));
+    }
+    EXPECT_GT(different.size(), 5U) << "the seed picks";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,7 @@ struct Ir {
     std::vector<Block> blocks;         ///< The first is where threads begin.
     std::vector<Constant> constants;
     std::uint32_t fused_pairs = 0;
+    std::set<std::string> approximate;
 
     Value new_register(SlotClass slot_class) {
         registers.push_back(slot_class);

@@ -99,6 +99,10 @@ const exec::Row* Lowering::find_row(const std::string& name) const {
 void Lowering::lower_by_row(const std::string& name, const std::vector<Operand>& operands) {
     const exec::Row* row = find_row(name);
     if (!row) refuse_name();
+    if ((row->flags & exec::kApproximate) != 0) {
+        if (!options_.allow_approximate) refuse_name();
+        ir_.approximate.insert(row->name);
+    }
     const char* format = row->format;
     const bool wide = *format == '~';
     if (wide) ++format;

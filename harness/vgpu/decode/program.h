@@ -97,11 +97,13 @@ struct Program {
     std::uint32_t constant_bytes = 0;
     std::uint32_t frame_bytes = 0;
     std::uint32_t fused_pairs = 0;
+    std::vector<std::string> approximate;  ///< Instructions, sorted.
 };
 
 struct Options {
     VectorLevel level = VectorLevel::Best;
     bool flush_subnormals = false;
+    bool allow_approximate = false;
     std::uint64_t fusion_seed = 0;  ///< 0: nothing is fused.
 };
 

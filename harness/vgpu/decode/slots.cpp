@@ -155,6 +155,7 @@ class Emitter {
         }
         program_->guards.reserve(guards);  // ops point into it
         for (const Block& block : ir_.blocks) emit(block);
+        program_->approximate.assign(ir_.approximate.begin(), ir_.approximate.end());
         program_->fused_pairs = ir_.fused_pairs;
         return std::move(program_);
     }

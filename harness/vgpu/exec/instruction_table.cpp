@@ -70,6 +70,7 @@ InstructionTable::InstructionTable(RowSpan rows) {
     add(atomic_rows());
     add(warp_rows());
     add(half_rows());
+    add(approximate_rows());
     add(rare_integer_rows());
 }
 

@@ -29,8 +29,10 @@ VGPU_INLINE std::byte* locate(const Context& c, u64 address, u64 bytes) {
 /// The same in the local memory of a lane.
 template <Where kWhere>
 VGPU_INLINE std::byte* locate_own(const Context& c, u64 address, u64 bytes, unsigned lane) {
-    if (kWhere == Where::Generic && address >> kOffsetBits == kLocalWindow) address &= kOffsetMask;
-    else if (kWhere != Where::Local) return nullptr;
+    if (kWhere == Where::Generic && address >> kOffsetBits == kLocalWindow)
+        address &= kOffsetMask;
+    else if (kWhere != Where::Local)
+        return nullptr;
     if (bytes > c.local_bytes || address > c.local_bytes - bytes) return nullptr;
     return c.local + lane * c.local_bytes + address;
 }

@@ -76,6 +76,7 @@ struct Context {
     std::uint64_t local_bytes = 0;           ///< Of a lane.
     const std::uint32_t* members = nullptr;  ///< Warp operations: each lane's member mask.
     std::uint32_t reduction = 0;             ///< Barriers that reduce: the result.
+    std::uint64_t approximation_seed = 0;    ///< 0: the nearest value.
 };
 
 /// Ends the launch: `address` in lane `lane` cannot be accessed. Works out why. Throws.
@@ -84,12 +85,13 @@ struct Context {
 /// What a row of the instruction table says beside name and handlers.
 enum RowFlags : std::uint8_t {
     kPlain = 0,
-    kProduct = 1,     ///< A product without a rounding modifier: may be fused with a sum that uses it.
-    kSum = 2,         ///< A sum without one.
-    kDifference = 4,  ///< A difference without one.
-    kMove = 8,        ///< Copies its source: an alias where the source never changes.
-    kInternal = 16,   ///< Not PTX: what the decoder builds other instructions from.
-    kWarp = 32,       ///< Waits for the lanes of a member mask, the last operand, which `format` leaves out.
+    kProduct = 1,       ///< A product without a rounding modifier: may be fused with a sum that uses it.
+    kSum = 2,           ///< A sum without one.
+    kDifference = 4,    ///< A difference without one.
+    kMove = 8,          ///< Copies its source: an alias where the source never changes.
+    kInternal = 16,     ///< Not PTX: what the decoder builds other instructions from.
+    kWarp = 32,         ///< Waits for the lanes of a member mask, the last operand, which `format` leaves out.
+    kApproximate = 64,  ///< The manual gives a bound, not a value: only on request.
 };
 
 /// A row of the instruction table. `format` is "DESTINATIONS=SOURCES", a letter for each operand:
@@ -122,6 +124,8 @@ RowSpan atomic_rows();
 RowSpan warp_rows();
 /// 16-bit floats and rare integer instructions, one form for all.
 RowSpan half_rows();
+/// Approximate instructions, one form for all.
+RowSpan approximate_rows();
 RowSpan rare_integer_rows();
 
 /// The handler of every guarded instruction.
