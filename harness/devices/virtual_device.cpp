@@ -102,14 +102,7 @@ class VirtualQueue : public Queue, public std::enable_shared_from_this<VirtualQu
         if (host_copies_ == 0 && run_now()) run_quietly();
     }
 
-    bool run_now() {
-        if (!device_->options_.hold_back) return true;
-        // SplitMix64 (Steele, Lea and Flood 2014): a stream of choices that only depends on the seed.
-        std::uint64_t z = (device_->random_state_ += 0x9E3779B97F4A7C15U);
-        z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
-        z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
-        return ((z ^ (z >> 31U)) & 1U) != 0;
-    }
+    bool run_now() { return !device_->options_.hold_back || device_->random_.coin(); }
 
     /// A failure of submitted work is remembered by the device and shows in a later call.
     void run_quietly() {
@@ -174,7 +167,7 @@ VirtualDevice::VirtualDevice(const VirtualDeviceOptions& options)
     : machine_(std::make_shared<vgpu::Machine>(machine_options(options))),
       observers_(std::make_unique<observers::ObserverSet>(*machine_, options.observers)),
       options_(options),
-      random_state_(options.machine.seed) {
+      random_(options.machine.seed) {
     if (options.count) machine_->attach(&counts_.emplace());
     const vgpu::Limits& limits = options.machine.limits;
     properties_.name = "virtual GPU";

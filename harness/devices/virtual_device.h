@@ -9,6 +9,7 @@
 #include "harness/devices/kernel_counts.h"
 #include "harness/observers/registry.h"
 #include "harness/vgpu/machine.h"
+#include "harness/vgpu/random.h"
 #include "kernels/host/device.h"
 
 namespace gradguard::harness {
@@ -75,7 +76,7 @@ class VirtualDevice : public Device, public std::enable_shared_from_this<Virtual
     VirtualDeviceOptions options_;
     DeviceProperties properties_;
     std::optional<std::string> failure_;
-    std::uint64_t random_state_;
+    vgpu::Random random_;
 };
 
 }  // namespace gradguard::harness
