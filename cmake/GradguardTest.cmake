@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # gradguard_add_test(NAME name SOURCES ... LIBS ... LABELS ...): a GoogleTest executable, each test known to ctest.
-# LABELS say what the tests need or how long they take: vgpu, cuda, nvcc, nightly.
+# LABELS say what the tests need or how much they take: vgpu, cuda, nvcc, nightly, gigabytes.
 include(GoogleTest)
 function(gradguard_add_test)
     cmake_parse_arguments(arg "" "NAME" "SOURCES;LIBS;LABELS" ${ARGN})

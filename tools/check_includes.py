@@ -13,7 +13,8 @@ import sys
 CONTRACT = "reference/contract"
 REFERENCE = {CONTRACT, "reference/exact", "reference/fp64", "reference/model"}
 KERNELS = {"kernels/host", "kernels/device/params.h"}
-HARNESS = {"harness/vgpu", "harness/observers", "harness/devices", "harness/compare", "harness/io"}
+HARNESS = {"harness/vgpu", "harness/observers", "harness/devices", "harness/case", "harness/compare", "harness/io",
+           "harness/subjects", "harness/generators", "harness/campaign"}
 
 ARROWS = {
     CONTRACT: set(),
@@ -26,10 +27,17 @@ ARROWS = {
     "harness/vgpu": set(),
     "harness/observers": {"harness/vgpu"},
     "harness/devices": {CONTRACT, "kernels/host", "harness/vgpu", "harness/observers"},
-    "harness/compare": REFERENCE | {"kernels/host/launch_plan.h"},
+    "harness/case": {CONTRACT, "reference/fp64", "reference/model", "harness/io"},
+    "harness/compare": REFERENCE | {"kernels/host/launch_plan.h", "harness/case"},
     "harness/io": {CONTRACT},
+    "harness/generators": REFERENCE | {"harness/case"},
+    "harness/subjects": REFERENCE | KERNELS | {"harness/case", "harness/devices", "harness/vgpu", "harness/observers"},
+    "harness/campaign": REFERENCE | {"harness/case", "harness/compare", "harness/io", "harness/generators",
+                                     "harness/subjects"},
     "bench": REFERENCE | KERNELS | HARNESS | {"kernels/ptx"},
     "property_tests": REFERENCE | KERNELS | HARNESS,
+    "property_tests/reported": REFERENCE | KERNELS | HARNESS | {"tests/support"},
+    "python": REFERENCE | KERNELS | HARNESS,
     "tools/cli": REFERENCE | KERNELS | HARNESS | {"bench"},
     # A user of the installed library sees no more than this.
     "examples/trainer": {CONTRACT, "kernels/host", "harness/devices"},
@@ -41,11 +49,12 @@ TESTS = REFERENCE | KERNELS | HARNESS | {"kernels/device", "kernels/ptx", "tools
 # Other people's headers, and the only folders that may include them. Tests and the bench are free.
 THIRD_PARTY = {
     "boost/": {"reference/exact"},
-    "nlohmann/": {"harness/io", "tools/cli"},
+    "nlohmann/": {"harness/io", "harness/case", "harness/campaign", "tools/cli"},
     "CLI/": {"tools/cli"},
-    "fmt/": {"harness/compare", "harness/io", "tools/cli"},
-    "gtest/": set(), "gmock/": set(), "rapidcheck": set(), "benchmark/": set(),
-    "cuda": set(), "nvrtc": set(),
+    "fmt/": {"harness/case", "harness/compare", "harness/io", "harness/generators", "harness/subjects", "harness/campaign",
+             "tools/cli"},
+    "gtest/": {"property_tests", "property_tests/reported"}, "gmock/": set(), "rapidcheck": {"harness/generators"}, "benchmark/": set(),
+    "cuda": set(), "nvrtc": set(), "nanobind/": {"python"}, "numpy/": {"python"},
 }
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUFFIXES = {".h", ".cpp", ".inl", ".cuh", ".cu"}
@@ -65,7 +74,7 @@ def folder_of(path, known):
 
 
 def sources(root):
-    for top in ("reference", "kernels", "harness", "bench", "property_tests", "tools", "tests", "examples"):
+    for top in ("reference", "kernels", "harness", "bench", "property_tests", "python", "tools", "tests", "examples"):
         yield from sorted(f for f in (root / top).rglob("*") if f.suffix in SUFFIXES and f.is_file())
 
 

@@ -9,7 +9,7 @@ case "${1:-}" in
         echo "usage: tools/demo.sh [flags of 'gradguard step', e.g. --fmad off or --schedule-seed 7]"
         exit 0 ;;
 esac
-bash tools/setup.sh
+bash tools/setup.sh --without-torch
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 [ -x build/gradguard ] || echo "building build/gradguard (a few minutes the first time)"

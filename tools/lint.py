@@ -36,7 +36,7 @@ def clang_tidy(build):
     if not database.is_file():
         sys.exit(f"no {database}: configure with a preset first")
     units = sorted({c["file"] for c in json.loads(database.read_text()) if c["file"].startswith(f"{ROOT}/")
-                    and not c["file"].startswith(f"{build}/")})
+                    and not c["file"].startswith((f"{build}/", f"{ROOT}/.venv/"))})
 
     # The database names g++'s options.
     command = ["clang-tidy", "--quiet", "--extra-arg=-Wno-unknown-warning-option", "-p", str(build)]

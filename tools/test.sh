@@ -10,9 +10,12 @@ usage() {
 usage: tools/test.sh [--shard I/N] [--nightly] [--no-setup] [--jobs J]
 
   --shard I/N   run the I-th of N parts of the tests (1 <= I <= N); the parts together are all of them
-  --nightly     also what takes longer: tests labelled nightly, everything again under the address and
-                undefined-behaviour sanitizers, clang-format and clang-tidy; writes tests/nightly/last.json
+  --nightly     also what takes longer: tests labelled nightly or gigabytes, everything but the latter again under the
+                address and undefined-behaviour sanitizers, clang-format and clang-tidy; writes tests/nightly/last.json
+                (those that take gigabytes of memory, alone: ctest --test-dir build -L gigabytes)
+                and runs the Python suites with the oldest and newest NumPy and PyTorch (tools/python_matrix.py)
   --no-setup    do not run tools/setup.sh first (compiler, libraries and .venv are there already)
+                GRADGUARD_TORCH=none leaves PyTorch out, and the tests that need it are blocked (tools/setup.sh)
   --jobs J      tests and compilers at a time (all processors)
 
 Results as JUnit XML: build/test-results/
@@ -70,7 +73,7 @@ run_ctest() {
         --output-junit "$results/$name.xml" -I "$shard,,$shards")
     shift 2
     arguments+=("$@")
-    [ "$nightly" = yes ] || arguments+=(-LE nightly)
+    [ "$nightly" = yes ] || arguments+=(-LE 'nightly|gigabytes')
     if [ -t 1 ]; then
         ctest "${arguments[@]}" --progress || failed=1
     else
@@ -80,14 +83,14 @@ run_ctest() {
 
 run_pytest() {
     local files=() index=0 file
-    for file in oracle_py/tests/test_*.py; do
+    for file in oracle_py/tests/test_*.py python/tests/test_*.py; do
         [ $((index++ % shards)) -ne $((shard - 1)) ] || files+=("$file")
     done
     if [ ${#files[@]} = 0 ]; then
         echo "no Python test file in part $shard of $shards"
         return 0
     fi
-    GRADGUARD_BINARY=$PWD/build/gradguard .venv/bin/python -m pytest -q -rs -p no:cacheprovider \
+    GRADGUARD_BINARY=$PWD/build/gradguard GRADGUARD_PYTHON_PATH=$PWD/build/python .venv/bin/python -m pytest -q -rs -p no:cacheprovider \
         --junitxml "$results/pytest.xml" "${files[@]}" || failed=1
 }
 
@@ -101,7 +104,10 @@ stage "Python tests"; run_pytest; finished pytest
 
 verdict=(--shards "$shards")
 if [ "$nightly" = yes ]; then
-    stage "sanitizers"; build asan; run_ctest build-asan ctest-asan -LE tools; finished sanitizers
+    stage "sanitizers"; build asan; run_ctest build-asan ctest-asan -LE 'tools|gigabytes'; finished sanitizers
+    if [ "${GRADGUARD_TORCH:-}" != none ]; then
+        stage "Python versions"; /usr/bin/python3 tools/python_matrix.py || failed=1; finished python-versions
+    fi
     verdict+=(--complete --write tests/nightly/last.json)
 fi
 echo "== result (${timing# }${timing:+ }all $SECONDS s)"

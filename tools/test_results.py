@@ -73,8 +73,41 @@ def missing_tool(command, release=""):
     return None if f"version {release}" in version else f"{command} is not of release {release}"
 
 
+def missing_in_python(code):
+    """Why the Python of the tests (.venv, else this one) cannot run `code`, in one line; None when it can."""
+    python = ROOT / ".venv/bin/python"
+    done = subprocess.run([python if python.exists() else sys.executable, "-c", code], capture_output=True, text=True)
+    return None if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+
+
+def missing_torch():
+    """Why PyTorch is not to be used here; None when it is."""
+    if os.environ.get("GRADGUARD_TORCH") == "none":
+        return "GRADGUARD_TORCH=none"
+    return missing_in_python("import torch")
+
+
+def missing_recorded_torch():
+    """Why the vectors made by PyTorch cannot be made anew: they are those of one version; None when they can."""
+    lines = (ROOT / "oracle_py/requirements-torch.txt").read_text().split()
+    wanted = next(line.removeprefix("torch==") for line in lines if line.startswith("torch=="))
+    code = f"import torch; v = torch.__version__.partition('+')[0]; assert v == '{wanted}', f'PyTorch {{v}}, not {wanted}'"
+    return missing_torch() or missing_in_python(code)
+
+
+def missing_cuda_device():
+    """Why the library has no CUDA device here: this version may have none at all."""
+    return missing_cuda() if (ROOT / "kernels/cuda").is_dir() else "this version has no CUDA device"
+
+
+HAS_PYTHON_HEADERS = "import os, sysconfig; os.stat(sysconfig.get_paths()['include'] + '/Python.h')"
+
 NEEDS = {
     "cuda": missing_cuda,
+    "python-package": lambda: missing_in_python(f"import nanobind, numpy, ml_dtypes; {HAS_PYTHON_HEADERS}"),
+    "torch": missing_torch,
+    "recorded-torch": missing_recorded_torch,
+    "cuda-device": missing_cuda_device,
     "nvcc": missing_nvcc,
     "recorded-nvcc": missing_recorded_nvcc,
     "nvrtc": missing_nvrtc,
@@ -97,9 +130,15 @@ def read_expected(path):
     return expected
 
 
+# How pytest says that importing a file skipped all of its tests.
+WHOLE_FILE = "collection skipped"
+
+
 def skip_reason(case, skipped):
     """The line that a test gave for being skipped."""
     message = skipped.get("message", "")
+    if message == WHOLE_FILE:
+        return (skipped.text or "").rpartition("Skipped: ")[2].rstrip("')\"\n ") or "no reason given"
     if message and not message.startswith("SKIP_"):  # ctest says only by which rule it skipped.
         return message.splitlines()[0]
     lines = [line.strip() for line in (case.findtext("system-out") or "").splitlines()]
@@ -119,7 +158,8 @@ def read_results(path):
         outcome, reason = "passed", ""
         if case.find("failure") is not None or case.find("error") is not None:
             outcome = "failed"
-        elif skipped is not None and (skipped.get("type") or skipped.get("message", "").startswith("SKIP_")):
+        elif skipped is not None and (skipped.get("type") or skipped.get("message", "").startswith("SKIP_")
+                                      or skipped.get("message") == WHOLE_FILE):
             outcome, reason = "blocked", skip_reason(case, skipped)
         elif skipped is not None or case.get("status", "run") != "run":  # ctest: executable not found, disabled
             outcome = "failed"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/compare/report.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdio>
@@ -33,6 +34,21 @@ std::string float_text(float x) {
 
 std::string double_text(double x) {
     return formatted("%a = %.17g (0x%016llX)", x, x, static_cast<unsigned long long>(std::bit_cast<std::uint64_t>(x)));
+}
+
+std::string interval_text(const Interval& interval) {
+    if (interval.holds_no_number()) return interval.may_be_nan ? "NaN" : "nothing";
+    return "from " + formatted("%a = %.9g", interval.lo, interval.lo) + " to " +
+           formatted("%a = %.9g", interval.hi, interval.hi) + (interval.may_be_nan ? ", or NaN" : "");
+}
+
+std::vector<std::string> distinct_texts(std::span<const float> values) {
+    std::vector<std::string> texts;
+    for (const float value : values) {
+        std::string text = float_text(value);
+        if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
+    }
+    return texts;
 }
 
 std::string describe(const Failure& failure) {
@@ -70,16 +86,13 @@ Failure failure_of(const Mismatch& mismatch) {
 
 Failure failure_of(const Offender& offender, const UpdateOperands& operands, const reference::UpdateCoefficients& c) {
     Failure failure;
-    failure.fact = "the update lies in the legal set of contractions";
+    failure.fact = offender.enclosure ? "the update lies in the interval that was computed for its inputs"
+                                      : "the update lies in the legal set of contractions";
     failure.operand = to_string(offender.operand);
     failure.index = offender.index;
     failure.got = float_text(offender.got);
-    for (const float value : offender.want.values) {
-        std::string text = float_text(value);
-        bool known = false;
-        for (const auto& other : failure.want) known = known || other == text;
-        if (!known) failure.want.push_back(std::move(text));
-    }
+    if (offender.want) failure.want = distinct_texts(offender.want->values);
+    if (offender.enclosure) failure.want = {interval_text(*offender.enclosure)};
     failure.ulp = offender.ulp;
     const std::uint64_t i = offender.index;
     const float raw = reference::raw_value(operands.gradients, i);

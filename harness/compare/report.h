@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,10 @@ namespace gradguard::harness {
 /// "0x1.99999ap-4 (0x3DCCCCCD)": exact, and the bits.
 std::string float_text(float x);
 std::string double_text(double x);
+/// "from 0x1p+0 = 1 to 0x1.8p+0 = 1.5, or NaN".
+std::string interval_text(const Interval& interval);
+/// float_text of each value, the same one once.
+std::vector<std::string> distinct_texts(std::span<const float> values);
 
 /// One failure, told on one screen.
 struct Failure {

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "harness/compare/enclosure.h"
+#include "harness/compare/measure.h"
 #include "harness/compare/ulp.h"
 #include "reference/exact/float_bits.h"
 #include "reference/fp64/self_check.h"
@@ -109,20 +111,12 @@ void measure_errors(const UpdateOperands& operands, const UpdateCoefficients& gi
     const auto c = reference::line_coefficients<double>(given);
     const Arrays old = old_arrays(operands);
     const Arrays stored = stored_arrays(operands);
-    const auto take = [&](Operand operand, std::uint64_t index, float got, double exact) {
-        WorstError& worst = verdict.worst[static_cast<std::size_t>(operand)];
-        const double ulp = ulp_error(got, exact);
-        if (ulp > worst.ulp) worst = {ulp, index};
-    };
     const auto* data = static_cast<const std::byte*>(operands.gradients.data);
     reference::with_loader(operands.gradients.dtype, [&](auto load) {
         for (std::uint64_t i = 0; i < operands.gradients.elements; ++i) {
-            const ElementState<float> after = stored.at(i);
-            const ElementState<double> exact = exact_for_print(load.at(data, i), old.at(i), c, given);
-            take(Operand::kParameters, i, after.p, exact.p);
-            take(Operand::kFirstMoment, i, after.m, exact.m);
-            take(Operand::kSecondMoment, i, after.v, exact.v);
-            if (given.amsgrad) take(Operand::kMaxSecondMoment, i, after.x, exact.x);
+            const float raw = load.at(data, i);
+            const ElementState<float> before = old.at(i);
+            take_errors(centre_of(raw, before, c), raw, before, stored.at(i), given, i, verdict.worst);
         }
     });
 }
@@ -140,6 +134,27 @@ auto part_of(const State& state, Operand operand) {
             break;
     }
     return state.p;
+}
+
+/// The first operand outside its interval, causes before effects.
+std::optional<Operand> first_outside(const ElementIntervals& all, const ElementState<float>& stored) {
+    for (const Operand operand :
+         {Operand::kSecondMoment, Operand::kFirstMoment, Operand::kMaxSecondMoment, Operand::kParameters}) {
+        if (!within(part_of(stored, operand), part_of(all, operand), 0.0).ok) return operand;
+    }
+    return std::nullopt;
+}
+
+Outside judge_by_intervals(const UpdateOperands& operands, const UpdateCoefficients& c, const Abilities& abilities) {
+    const Arrays old = old_arrays(operands);
+    const Arrays stored = stored_arrays(operands);
+    Outside outside;
+    for (std::uint64_t i = 0; i < operands.gradients.elements; ++i) {
+        const float raw = reference::raw_value(operands.gradients, i);
+        if (!first_outside(intervals(raw, old.at(i), c, abilities), stored.at(i))) continue;
+        if (outside.count++ == 0) outside.first = i;
+    }
+    return outside;
 }
 
 void check_sizes(const UpdateOperands& o, bool amsgrad) {
@@ -160,6 +175,8 @@ void check_sizes(const UpdateOperands& o, bool amsgrad) {
 }
 
 }  // namespace
+
+bool judged_by_interval(const Abilities& abilities) { return abilities.reassociates || abilities.flushes; }
 
 std::string_view to_string(Operand operand) {
     switch (operand) {
@@ -194,42 +211,21 @@ std::optional<Operand> first_outside(float raw, const ElementState<float>& old, 
     return std::nullopt;
 }
 
-ElementState<double> exact_for_print(float raw, const ElementState<float>& old, const LineCoefficients<double>& c,
-                                     const UpdateCoefficients& given) {
-    const ElementState<double> wide{old.p, old.m, old.v, old.x};
-    const ElementState<double> result = Lines<>::update(static_cast<double>(raw), wide, c);
-    // FP64 holds every intermediate of finite operands without over- or underflow, so its error is a few 2^-53 of the
-    // summands. Where cancellation makes that visible against the result's FP32 ulp, evaluate anew at 256 bits.
-    constexpr double kNoise = 0x1p-49;
-    constexpr double kVisible = 0x1p-16;
-    const double g = Lines<>::effective_gradient(static_cast<double>(raw), c);
-    if (!std::isfinite(g) || !std::isfinite(wide.p) || !std::isfinite(wide.m) || !std::isfinite(wide.v) ||
-        !std::isfinite(wide.x)) {
-        return result;
-    }
-    const double noise_m = kNoise * (std::fabs(c.beta1 * wide.m) + std::fabs(c.one_minus_beta1 * g));
-    const double x = c.amsgrad ? result.x : result.v;
-    const double slope = c.learning_rate * c.inverse_bias1 / (std::sqrt(x * c.inverse_bias2) + c.epsilon);
-    const double decayed = wide.p * c.decay;
-    const double noise_p = kNoise * (std::fabs(decayed) + slope * std::fabs(result.m)) + slope * noise_m;
-    const bool sound = wide.v >= 0.0 && wide.x >= 0.0 && noise_m <= kVisible * ulp_of(result.m) &&
-                       noise_p <= kVisible * ulp_of(result.p);
-    if (sound) return result;
-    const auto exact = reference::exact_update(raw, old, given);
-    return {reference::to_double(exact.p), reference::to_double(exact.m), reference::to_double(exact.v),
-            reference::to_double(exact.x)};
-}
-
-UpdateVerdict judge_update(const UpdateOperands& operands, const UpdateCoefficients& c, Contraction contraction,
-                           bool measure_ulp) {
+UpdateVerdict judge_update(const UpdateOperands& operands, const UpdateCoefficients& c, const Abilities& abilities,
+                           bool measure) {
     reference::require_sound_arithmetic();
     check_sizes(operands, c.amsgrad);
     UpdateVerdict verdict;
     if (operands.gradients.elements == 0) return verdict;
-    const Outside outside = judge_all(operands, c, contraction == Contraction::kAllowed);
+    const bool by_interval = judged_by_interval(abilities);
+    const Outside outside = by_interval ? judge_by_intervals(operands, c, abilities)
+                                        : judge_all(operands, c, abilities.contraction == Contraction::kAllowed);
     verdict.outside = outside.count;
     verdict.ok = outside.count == 0;
-    if (measure_ulp) measure_errors(operands, c, verdict);
+    if (measure) measure_errors(operands, c, verdict);
+    if (abilities.reassociates) {
+        for (WorstError& worst : verdict.worst) worst.fraction /= kRegroupedRoundings;
+    }
     if (verdict.ok) return verdict;
     const std::uint64_t i = outside.first;
     const float raw = reference::raw_value(operands.gradients, i);
@@ -237,9 +233,15 @@ UpdateVerdict judge_update(const UpdateOperands& operands, const UpdateCoefficie
     const ElementState<float> stored = stored_arrays(operands).at(i);
     Offender offender;
     offender.index = i;
-    offender.operand = first_outside(raw, old, stored, c, contraction).value_or(Operand::kParameters);
+    if (by_interval) {
+        const ElementIntervals all = intervals(raw, old, c, abilities);
+        offender.operand = first_outside(all, stored).value_or(Operand::kParameters);
+        offender.enclosure = part_of(all, offender.operand);
+    } else {
+        offender.operand = first_outside(raw, old, stored, c, abilities.contraction).value_or(Operand::kParameters);
+        offender.want = part_of(legal_sets(raw, old, stored, c), offender.operand);
+    }
     offender.got = part_of(stored, offender.operand);
-    offender.want = part_of(legal_sets(raw, old, stored, c), offender.operand);
     const reference::Real exact = part_of(reference::exact_update(raw, old, c), offender.operand);
     offender.exact = reference::to_double(exact);
     offender.ulp = ulp_error(offender.got, exact);

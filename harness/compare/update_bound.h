@@ -7,17 +7,13 @@
 #include <span>
 #include <string_view>
 
+#include "harness/case/abilities.h"
+#include "harness/compare/interval.h"
 #include "reference/fp64/coefficients.h"
 #include "reference/model/gradient_view.h"
 #include "reference/model/update.h"
 
 namespace gradguard::harness {
-
-/// Which contractions a kernel's build may have used (contract section 6).
-enum class Contraction : std::uint8_t {
-    kForbidden,  ///< The lines' own bits.
-    kAllowed,    ///< Any multiplication fused into the addition it meets.
-};
 
 /// The operands of an update, in the order they are judged.
 enum class Operand : std::uint8_t { kParameters, kFirstMoment, kSecondMoment, kMaxSecondMoment };
@@ -55,20 +51,24 @@ struct UpdateOperands {
     std::span<const float> parameters, first_moment, second_moment, max_second_moment;
 };
 
-/// Greatest error of one operand in FP32 ulp of the exact result (reading (a), from the old state), and where.
+/// Greatest error of one operand against reading (a) from the old state, and where: in FP32 ulp of the exact result,
+/// and as a share of the interval's half width (BOUNDS.md, "Fraction of the bound"; on balanced inputs only).
 struct WorstError {
     double ulp = 0.0;
     std::uint64_t index = 0;
+    double fraction = 0.0;
+    std::uint64_t fraction_index = 0;
 };
 
-/// An element outside its legal set.
+/// An element outside what is admitted.
 struct Offender {
     Operand operand = Operand::kParameters;
     std::uint64_t index = 0;
     float got = 0.0F;
-    LegalSet want;
-    double exact = 0.0;  ///< Reading (a), rounded to FP64.
-    double ulp = 0.0;    ///< Of `got` against it.
+    std::optional<LegalSet> want;       ///< The legal set, where that is what judges.
+    std::optional<Interval> enclosure;  ///< The interval, where it is.
+    double exact = 0.0;                 ///< Reading (a), rounded to FP64.
+    double ulp = 0.0;                   ///< Of `got` against it.
 };
 
 struct UpdateVerdict {
@@ -80,15 +80,19 @@ struct UpdateVerdict {
     const WorstError& worst_of(Operand operand) const { return worst[static_cast<std::size_t>(operand)]; }
 };
 
-/// Judges all elements of one entry. `measure_ulp` false leaves `worst` at 0 and is faster. Throws
-/// std::invalid_argument when the spans' sizes do not fit each other.
-UpdateVerdict judge_update(const UpdateOperands& operands, const reference::UpdateCoefficients& c,
-                           Contraction contraction, bool measure_ulp = true);
+/// Whether the interval judges a subject's updates, and not the legal set.
+bool judged_by_interval(const Abilities& abilities);
 
-/// Reading (a) of one element, good enough to print an error in ulp: in double where that is negligibly off, at 256
-/// bits elsewhere. x is 0 without AMSGrad.
-reference::ElementState<double> exact_for_print(float raw, const reference::ElementState<float>& old,
-                                                const reference::LineCoefficients<double>& c,
-                                                const reference::UpdateCoefficients& given);
+/// Judges all elements of one entry: by the legal set, or by the interval for a subject that declares reassociation or
+/// flushing. `measure` false leaves `worst` at 0 and is faster. Throws std::invalid_argument when the spans' sizes do
+/// not fit each other.
+UpdateVerdict judge_update(const UpdateOperands& operands, const reference::UpdateCoefficients& c,
+                           const Abilities& abilities, bool measure = true);
+inline UpdateVerdict judge_update(const UpdateOperands& operands, const reference::UpdateCoefficients& c,
+                                  Contraction contraction, bool measure = true) {
+    Abilities abilities;
+    abilities.contraction = contraction;
+    return judge_update(operands, c, abilities, measure);
+}
 
 }  // namespace gradguard::harness

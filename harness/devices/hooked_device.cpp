@@ -81,6 +81,12 @@ class HookedDevice : public Device, public std::enable_shared_from_this<HookedDe
     void before(const CallRecord& record) const {
         for (const auto& hook : hooks_) hook->before(record);
     }
+    void before_launch(CallRecord& record) const {
+        for (const auto& hook : hooks_) {
+            hook->change_arguments(record.detail, record.arguments);
+            hook->before(record);
+        }
+    }
     void after_readback(std::vector<std::vector<std::byte>>& payload) const {
         for (const auto& hook : hooks_) hook->after_readback(payload);
     }
@@ -102,11 +108,12 @@ Device& HookedQueue::device() const { return *device_; }
 void HookedQueue::launch(const std::shared_ptr<const Kernel>& kernel, LaunchShape shape,
                          std::span<const std::byte> arguments, std::vector<Buffer> retained) {
     const auto& hooked = static_cast<const HookedKernel&>(*kernel);
-    device_->before({.call = DeviceCall::kLaunch,
-                     .detail = hooked.name,
-                     .shape = shape,
-                     .arguments = {arguments.begin(), arguments.end()}});
-    inner_->launch(hooked.inner, shape, arguments, std::move(retained));
+    CallRecord record = {.call = DeviceCall::kLaunch,
+                         .detail = hooked.name,
+                         .shape = shape,
+                         .arguments = {arguments.begin(), arguments.end()}};
+    device_->before_launch(record);
+    inner_->launch(hooked.inner, shape, record.arguments, std::move(retained));
 }
 
 void HookedQueue::copy_to_device(const BufferRange& destination, std::span<const std::byte> source) {

@@ -43,6 +43,11 @@ class DeviceHook {
     virtual ~DeviceHook() = default;
     /// May throw instead of letting the call through.
     virtual void before(const CallRecord& record) { (void)record; }
+    /// May change what a launch is given; hooks run in order, each before its before().
+    virtual void change_arguments(const std::string& kernel, std::span<std::byte> arguments) {
+        (void)kernel;
+        (void)arguments;
+    }
     /// May change what a readback returns.
     virtual void after_readback(std::vector<std::vector<std::byte>>& payload) { (void)payload; }
 };

@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "harness/vgpu/decode/program_cache.h"
 #include "harness/vgpu/module.h"
 #include "reference/contract/error.h"
 
@@ -164,7 +165,8 @@ std::shared_ptr<VirtualDevice> VirtualDevice::create(const VirtualDeviceOptions&
 }
 
 VirtualDevice::VirtualDevice(const VirtualDeviceOptions& options)
-    : machine_(std::make_shared<vgpu::Machine>(machine_options(options))),
+    : programs_(std::make_shared<vgpu::ProgramCache>()),
+      machine_(std::make_shared<vgpu::Machine>(machine_options(options), programs_)),
       observers_(std::make_unique<observers::ObserverSet>(*machine_, options.observers)),
       options_(options),
       random_(options.machine.seed) {
@@ -175,6 +177,17 @@ VirtualDevice::VirtualDevice(const VirtualDeviceOptions& options)
     properties_.max_threads_in_x = limits.max_block.x;
     properties_.max_blocks_in_x = limits.max_grid.x;
     properties_.max_shared_bytes_per_block = limits.max_shared_bytes_per_block;
+}
+
+void VirtualDevice::renew(std::uint64_t schedule_seed) {
+    if (counts_) machine_->detach(&*counts_);
+    observers_.reset();
+    options_.machine.seed = schedule_seed;
+    machine_ = std::make_shared<vgpu::Machine>(machine_options(options_), programs_);
+    observers_ = std::make_unique<observers::ObserverSet>(*machine_, options_.observers);
+    if (counts_) machine_->attach(&*counts_);
+    random_ = vgpu::Random(schedule_seed);
+    failure_.reset();
 }
 
 VirtualDevice::~VirtualDevice() {

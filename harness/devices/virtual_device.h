@@ -55,6 +55,11 @@ class VirtualDevice : public Device, public std::enable_shared_from_this<Virtual
     /// Null unless VirtualDeviceOptions::count.
     const KernelCounts* counts() const { return counts_ ? &*counts_ : nullptr; }
 
+    /// Everything but the loaded modules starts anew, as on a new device with this schedule seed: memory, observers,
+    /// findings, failure. What ran before makes no difference to what comes. No work may be queued and no handle of
+    /// mark_read_only() alive; buffers and queues from before may only be let go.
+    void renew(std::uint64_t schedule_seed);
+
     vgpu::Machine& machine() { return *machine_; }
     const vgpu::Machine& machine() const { return *machine_; }
 
@@ -70,6 +75,7 @@ class VirtualDevice : public Device, public std::enable_shared_from_this<Virtual
     /// Throws the sticky failure, if there is one, as that of `call`.
     void check(const char* call) const;
 
+    std::shared_ptr<vgpu::ProgramCache> programs_;
     std::shared_ptr<vgpu::Machine> machine_;
     std::unique_ptr<observers::ObserverSet> observers_;  // after the machine: detached before that goes
     std::optional<KernelCounts> counts_;

@@ -4,27 +4,31 @@
 #include <bit>
 
 #include "harness/observers/accesses.h"
+#include "harness/observers/simple.h"
 
 namespace gradguard::observers {
 
 using vgpu::Space;
 
 Checked Init::checked() const {
-    return {std::string(name()), {{"global reads", global_reads_}, {"shared reads", shared_reads_}}};
+    Checked result{std::string(name()), {{"global reads", global_reads_}, {"shared reads", shared_reads_}}};
+    // Few kernels have local memory; others need not say that they have not.
+    if (local_reads_ != 0) result.counts.emplace_back("local reads", local_reads_);
+    return result;
 }
 
 void Init::launch_begin(vgpu::Observed& launch) {
     launch_ = &launch;
     folder_.clear();
     shared_bytes_ = launch.shared_bytes_per_block();
-    for (auto& entry : shared_) spare_.push_back(std::move(entry.second));
-    shared_.clear();
-    last_shared_ = nullptr;
+    for (auto& entry : blocks_) spare_.push_back(std::move(entry.second));
+    blocks_.clear();
+    last_memory_ = nullptr;
 }
 
-DefinedBytes& Init::shared_of(std::uint64_t block) {
-    if (last_shared_ && last_block_ == block) return *last_shared_;
-    auto& memory = shared_[block];
+DefinedBytes& Init::memory_of(std::uint64_t block) {
+    if (last_memory_ && last_block_ == block) return *last_memory_;
+    auto& memory = blocks_[block];
     if (!memory) {
         if (spare_.empty()) {
             memory = std::make_unique<DefinedBytes>(shared_bytes_);
@@ -35,20 +39,20 @@ DefinedBytes& Init::shared_of(std::uint64_t block) {
         }
     }
     last_block_ = block;
-    last_shared_ = memory.get();
+    last_memory_ = memory.get();
     return *memory;
 }
 
 void Init::block_begin(std::uint64_t block) {
-    if (shared_bytes_ != 0) shared_of(block);
+    if (shared_bytes_ != 0) memory_of(block);
 }
 
 void Init::block_end(std::uint64_t block) {
-    const auto at = shared_.find(block);
-    if (at == shared_.end()) return;
+    const auto at = blocks_.find(block);
+    if (at == blocks_.end()) return;
     spare_.push_back(std::move(at->second));
-    shared_.erase(at);
-    last_shared_ = nullptr;
+    blocks_.erase(at);
+    last_memory_ = nullptr;
 }
 
 void Init::launch_end(const vgpu::LaunchStats&) {
@@ -62,6 +66,10 @@ void Init::host_wrote(vgpu::Address address, std::uint64_t bytes) {
 }
 
 void Init::memory(const vgpu::MemoryEvent& event) {
+    if (event.space == Space::Local) {
+        if (reads(event)) local_reads_ += std::uint64_t{lane_count(event.mask)};
+        return;
+    }
     for_each_space(event, [this](const vgpu::MemoryEvent& part, Space space) { access(part, space); });
 }
 
@@ -72,7 +80,7 @@ void Init::access(const vgpu::MemoryEvent& event, Space space) {
     const auto visit = [&](vgpu::Address address, std::uint32_t bytes, std::uint32_t first) {
         if (space == Space::Shared) {
             if (address > shared_bytes_ || bytes > shared_bytes_ - address) return false;
-            check(event, space, shared_of(event.warp.block), 0, address, bytes, first);
+            check(event, space, memory_of(event.warp.block), 0, address, bytes, first);
             return true;
         }
         auto* const entry = global_.find(address);
@@ -86,6 +94,35 @@ void Init::access(const vgpu::MemoryEvent& event, Space space) {
         const auto lane = static_cast<std::uint32_t>(std::countr_zero(mask));
         visit(event.addresses[lane], event.lane_bytes, lane);
     }
+}
+
+void Init::undefined_register(const vgpu::UndefinedRegisterEvent& event) {
+    if (!event.loaded) return;
+    for (std::uint32_t mask = event.mask; mask != 0; mask &= mask - 1) {
+        const auto lane = static_cast<std::uint32_t>(std::countr_zero(mask));
+        folder_.add(vgpu::FindingKind::UninitializedRead, Space::Local, event.loaded->instruction, event.instruction,
+                    [&] { return describe(event, lane); });
+    }
+}
+
+vgpu::Finding Init::describe(const vgpu::UndefinedRegisterEvent& event, std::uint32_t lane) const {
+    vgpu::Finding finding;
+    finding.kind = vgpu::FindingKind::UninitializedRead;
+    finding.space = Space::Local;
+    finding.place = launch_->place(event.loaded->instruction);
+    finding.block = unflatten(event.warp.block, launch_->config().grid);
+    finding.thread = unflatten(std::uint64_t{event.warp.warp} * vgpu::kWarpLanes + lane, launch_->config().block);
+    finding.access_bytes = event.loaded->bytes;
+    finding.address = event.loaded->address;
+    finding.other = launch_->place(event.instruction);
+    finding.other_block = finding.block;
+    finding.other_thread = finding.thread;
+    finding.other_access = event.use == vgpu::RegisterUse::InGlobal   ? vgpu::AccessKind::Store
+                           : event.use == vgpu::RegisterUse::InAtomic ? vgpu::AccessKind::Atomic
+                                                                      : vgpu::AccessKind::Load;
+    finding.detail = std::string(description_of(event.use)) + " is undefined";
+    if (!event.name.empty()) finding.detail += ", " + std::string(event.name);
+    return finding;
 }
 
 void Init::check(const vgpu::MemoryEvent& event, Space space, DefinedBytes& memory, vgpu::Address base,

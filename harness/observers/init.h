@@ -12,8 +12,12 @@
 
 namespace gradguard::observers {
 
-/// Reads of global or shared memory that neither the host nor a kernel has written since it was allocated (shared:
-/// since the block began). Atomics read what they change. An access is reported when any of its bytes is undefined.
+/// Reads of memory that neither the host nor a kernel has written since it was allocated (shared: since the block
+/// began). Atomics read what they change. An access is reported when any of its bytes is undefined.
+///
+/// Local memory is another thing: what compilers keep there is copied whole, with parts that were never set. Reading
+/// such bytes is no finding; using what was read is, as with registers (decode/definedness.h in harness/vgpu). The
+/// finding is at the read; its other place is the use. Parameters of calls are no memory of the program.
 class Init : public Detector {
   public:
     std::string_view name() const override { return "init"; }
@@ -22,6 +26,8 @@ class Init : public Detector {
     void launch_begin(vgpu::Observed& launch) override;
     void block_begin(std::uint64_t block) override;
     void memory(const vgpu::MemoryEvent& event) override;
+    bool wants_registers() const override { return true; }
+    void undefined_register(const vgpu::UndefinedRegisterEvent& event) override;
     void block_end(std::uint64_t block) override;
     void launch_end(const vgpu::LaunchStats& stats) override;
     void allocated(vgpu::Address address, std::uint64_t bytes) override { global_.add(address, bytes); }
@@ -34,18 +40,21 @@ class Init : public Detector {
     /// One lane or neighbouring ones, from lane `first` on.
     void check(const vgpu::MemoryEvent& event, vgpu::Space space, DefinedBytes& memory, vgpu::Address base,
                std::uint64_t offset, std::uint32_t bytes, std::uint32_t first);
-    DefinedBytes& shared_of(std::uint64_t block);
+    vgpu::Finding describe(const vgpu::UndefinedRegisterEvent& event, std::uint32_t lane) const;
+    /// What the threads of a block share.
+    DefinedBytes& memory_of(std::uint64_t block);
 
     vgpu::Observed* launch_ = nullptr;
     FindingFolder folder_;
     ShadowMap<DefinedBytes> global_;
-    std::unordered_map<std::uint64_t, std::unique_ptr<DefinedBytes>> shared_;
+    std::unordered_map<std::uint64_t, std::unique_ptr<DefinedBytes>> blocks_;
     std::vector<std::unique_ptr<DefinedBytes>> spare_;
     std::uint64_t last_block_ = 0;
-    DefinedBytes* last_shared_ = nullptr;
+    DefinedBytes* last_memory_ = nullptr;
     std::uint64_t shared_bytes_ = 0;
     std::uint64_t shared_reads_ = 0;
     std::uint64_t global_reads_ = 0;
+    std::uint64_t local_reads_ = 0;
 };
 
 }  // namespace gradguard::observers

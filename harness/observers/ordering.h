@@ -76,6 +76,9 @@ class Ordering {
     void end_block(std::uint64_t block);
 
     Time now() const { return now_; }
+    /// What comes now is later than what came. Saturates: then everything counts as ordered, and nothing false is
+    /// reported.
+    void advance() { now_ += now_ != std::numeric_limits<Time>::max(); }
     BlockOrder& block(std::uint64_t number) {
         if (last_ && last_number_ == number) return *last_;
         return find_block(number);
@@ -109,8 +112,6 @@ class Ordering {
                  const vgpu::MemoryEvent& event);
     void release(BlockOrder& me, std::uint32_t thread, BlockOrder::Location& location, const vgpu::MemoryEvent& event);
     std::uint32_t warp_mask(std::uint32_t warp) const;
-    /// Saturates: then everything counts as ordered, and nothing false is reported.
-    void advance() { now_ += now_ != std::numeric_limits<Time>::max(); }
 
     Time now_ = 1;
     std::uint32_t threads_ = 0;

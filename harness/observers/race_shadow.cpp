@@ -19,6 +19,10 @@ bool same_threads(const Run& a, const Run& b) {
 
 bool same_warp(const Access& a, const Access& b) { return a.block == b.block && a.warp == b.warp; }
 
+/// A weak access does not stand for a strong one, which has perhaps read what others wrote, nor a strong one for a weak
+/// one, which conflicts with more. An atomic does not stand for a store: it hides nothing.
+bool alike(const Access& a, const Access& b) { return ((a.flags ^ b.flags) & (kStrong | kAtomic)) == 0; }
+
 /// Nothing of `earlier` can conflict with `now`, seen without a closer look.
 bool is_over(const Access& earlier, const Access& now, const BlockOrder& me) {
     if (earlier.block != me.block) return false;
@@ -210,15 +214,13 @@ void RaceShadow::access_cells(std::uint64_t row, const Run& run, const BlockOrde
 void RaceShadow::access_cell(Cell& cell, const Access& now, const BlockOrder& me, std::uint64_t offset,
                              ConflictJudge& judge) {
     const bool writes = (now.flags & kWrites) != 0;
-    if (cell.write.time != 0 && !is_over(cell.write, now, me)) judge.judge(cell.write, now, offset);
-    if (writes && cell.read.time != 0 && !is_over(cell.read, now, me)) judge.judge(cell.read, now, offset);
-    if (cell.list != 0) {
-        const List& list = *lists_[cell.list - 1];
-        for (std::uint32_t i = 0; i < list.count; ++i) {
-            const Access& earlier = list.accesses[i];
-            if ((writes || (earlier.flags & kWrites) != 0) && !is_over(earlier, now, me)) {
-                judge.judge(earlier, now, offset);
-            }
+    History history{cell.write, cell.read, {}};
+    if (cell.list != 0) history.others = {lists_[cell.list - 1]->accesses, lists_[cell.list - 1]->count};
+    if (cell.write.time != 0 && !is_over(cell.write, now, me)) judge.judge(cell.write, now, offset, history);
+    if (writes && cell.read.time != 0 && !is_over(cell.read, now, me)) judge.judge(cell.read, now, offset, history);
+    for (const Access& earlier : history.others) {
+        if ((writes || (earlier.flags & kWrites) != 0) && !is_over(earlier, now, me)) {
+            judge.judge(earlier, now, offset, history);
         }
     }
     record(cell, now, me);
@@ -226,11 +228,12 @@ void RaceShadow::access_cell(Cell& cell, const Access& now, const BlockOrder& me
 
 void RaceShadow::record(Cell& cell, const Access& now, const BlockOrder& me) {
     if ((now.flags & kWrites) != 0) {
-        // Strong writes race with nobody who is strong, so they need not be ordered: keep the others too.
+        // Strong writes race with nobody who is strong, so they need not be ordered: keep the others too. And a weak
+        // one before them, which others may still conflict with.
         const bool strong = (now.flags & kStrong) != 0;
-        if (strong && cell.write.time != 0 && (cell.write.flags & kStrong) != 0 && !is_over(cell.write, now, me)) {
-            remember(cell, cell.write, &me);
-        }
+        const bool over = alike(cell.write, now) ? is_over(cell.write, now, me)
+                                                 : block_private_ && cell.write.time <= me.barrier_time;
+        if (strong && cell.write.time != 0 && !over) remember(cell, cell.write, &me);
         if (!strong) {
             if (cell.list != 0) lists_[cell.list - 1]->count = 0;
             cell.read.time = 0;
@@ -239,8 +242,9 @@ void RaceShadow::record(Cell& cell, const Access& now, const BlockOrder& me) {
         return;
     }
     Access& read = cell.read;
-    if (read.time == 0 || (same_warp(read, now) && (read.lanes & ~now.lanes) == 0) ||
-        (read.block == me.block && read.time <= me.barrier_time)) {
+    const bool covered = (same_warp(read, now) && (read.lanes & ~now.lanes) == 0) ||
+                         (read.block == me.block && read.time <= me.barrier_time);
+    if (read.time == 0 || (covered && alike(now, read))) {
         read = now;
     } else if (same_warp(read, now) && read.time == now.time && read.flags == now.flags) {
         read.lanes |= now.lanes;
@@ -271,7 +275,7 @@ void RaceShadow::remember(Cell& cell, const Access& access, const BlockOrder* me
         const bool replaced = same_warp(old, access) && (old.lanes & ~access.lanes) == 0 &&
                               (old.flags & kWrites) <= (access.flags & kWrites);
         const bool over = me && old.block == me->block && access.block == me->block && old.time <= me->barrier_time;
-        if (replaced || over) {
+        if ((replaced || over) && alike(access, old)) {
             old = access;
             return;
         }

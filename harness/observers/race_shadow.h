@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "harness/observers/ordering.h"
@@ -45,12 +46,19 @@ struct Run {
     std::uint32_t thread_of(std::uint32_t byte) const { return first_thread + ((byte - begin) >> lane_shift); }
 };
 
+/// What a location still knows of its accesses: the latest write and read (time 0: none), and others in no order.
+struct History {
+    const Access& latest_write;
+    const Access& latest_read;
+    std::span<const Access> others;
+};
+
 /// Hears of two accesses that may conflict: same bytes, at least one writes, and not ordered at a first glance.
 class ConflictJudge {
   public:
     virtual ~ConflictJudge() = default;
     /// `offset` is that of the first conflicting byte in the watched memory.
-    virtual void judge(const Access& earlier, const Access& now, std::uint64_t offset) = 0;
+    virtual void judge(const Access& earlier, const Access& now, std::uint64_t offset, const History& history) = 0;
 };
 
 /// Who accessed a piece of memory last, in rows of 128 bytes. As long as warps access a row in stretches, a row holds

@@ -16,6 +16,11 @@ using vgpu::Space;
 namespace {
 
 constexpr std::uint32_t kMaxAccessBytes = 64;
+constexpr auto kLanes = [] {
+    std::array<std::uint32_t, vgpu::kWarpLanes> lanes{};
+    for (std::uint32_t i = 0; i < vgpu::kWarpLanes; ++i) lanes[i] = i;
+    return lanes;
+}();
 
 std::uint8_t flags_of(const vgpu::MemoryEvent& event) {
     std::uint8_t flags = writes(event) ? kWrites : 0;
@@ -103,6 +108,7 @@ void Races::synchronise(const vgpu::MemoryEvent& event, Space space) {
         const auto lane = static_cast<std::uint32_t>(std::countr_zero(mask));
         ordering_.strong_access(event, lane, space, event.addresses[lane]);
     }
+    if (writes(event)) ordering_.advance();  // strong writes have an order that can be observed
 }
 
 void Races::access(const vgpu::MemoryEvent& event, Space space) {
@@ -173,7 +179,38 @@ bool Races::strong_together(const Access& earlier, const Access& now) const {
     return earlier.warp != now.warp || space_ != Space::Shared || (either & kVolatile) == 0 || (either & kAtomic) != 0;
 }
 
-void Races::judge(const Access& earlier, const Access& now, std::uint64_t offset) {
+/// PTX: W causes Y when W precedes Z in observation order (Z has read what W wrote, or what atomics made of it) and Z
+/// precedes Y in base causality order. A weak Z will do: had it not been ordered after W, it would have been reported.
+bool Races::observed(const Access& earlier, std::uint32_t earlier_lane, std::uint32_t thread,
+                     const History& history) const {
+    if ((earlier.flags & kWrites) == 0 || (earlier.flags & kStrong) == 0) return false;
+    // A strong store between the two is what Z has read; a weak one has taken `earlier` off the list.
+    const auto hides = [&](const Access& between, Time end) {
+        return (between.flags & (kWrites | kAtomic)) == kWrites && between.time > earlier.time && between.time < end;
+    };
+    const auto observes = [&](const Access& later) {
+        const bool atomic = (later.flags & kAtomic) != 0;
+        const bool strong = (later.flags & kStrong) != 0;
+        if (((later.flags & kWrites) != 0 && !atomic) || later.time < earlier.time) return false;
+        if (strong && !strong_together(earlier, later)) return false;
+        const auto lane = static_cast<std::uint32_t>(std::countr_zero(later.lanes));
+        // Strong writes have times of their own, but for the lanes of one instruction, which come in their order.
+        if (later.time == earlier.time && (!atomic || lane <= earlier_lane)) return false;
+        const bool happens_before = std::any_of(kLanes.begin(), kLanes.end(), [&](std::uint32_t i) {
+            return (later.lanes >> i & 1) != 0 &&
+                   ordering_.ordered(*me_, thread, {later.block, static_cast<std::uint16_t>(later.warp * 32U + i)},
+                                     later.time);
+        });
+        if (!happens_before) return false;
+        return !strong || (!hides(history.latest_write, later.time) &&
+                           std::none_of(history.others.begin(), history.others.end(),
+                                        [&](const Access& other) { return hides(other, later.time); }));
+    };
+    return observes(history.latest_write) || observes(history.latest_read) ||
+           std::any_of(history.others.begin(), history.others.end(), observes);
+}
+
+void Races::judge(const Access& earlier, const Access& now, std::uint64_t offset, const History& history) {
     if (strong_together(earlier, now)) return;
     for (std::uint32_t before = earlier.lanes; before != 0; before &= before - 1) {
         const auto earlier_lane = static_cast<std::uint32_t>(std::countr_zero(before));
@@ -183,6 +220,7 @@ void Races::judge(const Access& earlier, const Access& now, std::uint64_t offset
             const std::uint32_t thread = now.warp * 32U + lane;
             if (other == ThreadId{now.block, static_cast<std::uint16_t>(thread)}) continue;
             if (ordering_.ordered(*me_, thread, other, earlier.time)) continue;
+            if (observed(earlier, earlier_lane, thread, history)) continue;
             conflict(earlier, earlier_lane, now, lane, offset);
             return;
         }

@@ -25,6 +25,10 @@ struct RaceOptions {
 /// Races in shared and global memory: two threads access the same byte, at least one of them writes, not both by strong
 /// operations, and nothing orders them (see Ordering). Whether the schedule at hand made them clash does not matter.
 ///
+/// A strong write is ordered before what follows a strong read of it, atomics in between included, as in PTX's
+/// causality order. So the block that takes the last ticket may reset the counter by a plain store. Only the write
+/// itself is ordered: what its thread did before needs a fence.
+///
 /// Volatile accesses are strong, as in PTX, but not between lanes of one warp in shared memory: code that relies on
 /// lanes in lockstep is wrong since Volta, volatile or not.
 class Races : public Detector, private ConflictJudge {
@@ -64,7 +68,10 @@ class Races : public Detector, private ConflictJudge {
     void access(const vgpu::MemoryEvent& event, vgpu::Space space);
     void access_lanes(const vgpu::MemoryEvent& event, vgpu::Space space, BlockOrder& me, Access& now);
     void synchronise(const vgpu::MemoryEvent& event, vgpu::Space space);
-    void judge(const Access& earlier, const Access& now, std::uint64_t offset) override;
+    void judge(const Access& earlier, const Access& now, std::uint64_t offset, const History& history) override;
+    /// Whether a strong write of lane `earlier_lane` was read by something that happens before what `thread` does now.
+    bool observed(const Access& earlier, std::uint32_t earlier_lane, std::uint32_t thread,
+                  const History& history) const;
     bool strong_together(const Access& earlier, const Access& now) const;
     void conflict(const Access& earlier, std::uint32_t earlier_lane, const Access& now, std::uint32_t lane,
                   std::uint64_t offset);

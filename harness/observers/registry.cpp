@@ -33,6 +33,7 @@ std::unique_ptr<Detector> make_races(const ObserverOptions& options) {
 const std::vector<Maker>& makers() {
     static const std::vector<Maker> all{{"bounds", make<Bounds>},
                                         {"init", make<Init>},
+                                        {"registers", make<Registers>},
                                         {kSharedRaces, make_races<true, false>},
                                         {kGlobalRaces, make_races<false, true>},
                                         {"barriers", make<Barriers>},

@@ -10,6 +10,61 @@ namespace gradguard::observers {
 
 void Bounds::memory(const vgpu::MemoryEvent& event) { accesses_ += std::uint64_t{lane_count(event.mask)}; }
 
+const char* description_of(vgpu::RegisterUse use) {
+    switch (use) {
+        case vgpu::RegisterUse::AsAddress:
+            return "the address";
+        case vgpu::RegisterUse::AsGuard:
+            return "the guard";
+        case vgpu::RegisterUse::AsCondition:
+            return "the condition";
+        case vgpu::RegisterUse::InGlobal:
+            return "the value stored";
+        case vgpu::RegisterUse::InAtomic:
+            return "an operand of the atomic";
+        case vgpu::RegisterUse::AtBarrier:
+            return "an operand of the barrier";
+        case vgpu::RegisterUse::AsMemberMask:
+            return "the member mask";
+    }
+    return "?";
+}
+
+void Registers::launch_begin(vgpu::Observed& launch) {
+    launch_ = &launch;
+    folder_.clear();
+}
+
+void Registers::launch_end(const vgpu::LaunchStats& stats) {
+    reads_ += stats.register_reads;
+    if (launch_) folder_.report_to(*launch_);
+    launch_ = nullptr;
+}
+
+void Registers::undefined_register(const vgpu::UndefinedRegisterEvent& event) {
+    if (event.loaded) return;
+    for (std::uint32_t mask = event.mask; mask != 0; mask &= mask - 1) {
+        const auto lane = static_cast<std::uint32_t>(std::countr_zero(mask));
+        folder_.add(vgpu::FindingKind::UninitializedRegister, vgpu::Space::Generic, event.instruction, event.origin,
+                    [&] { return describe(event, lane); });
+    }
+}
+
+vgpu::Finding Registers::describe(const vgpu::UndefinedRegisterEvent& event, std::uint32_t lane) const {
+    vgpu::Finding finding;
+    finding.kind = vgpu::FindingKind::UninitializedRegister;
+    finding.space = vgpu::Space::Generic;
+    finding.place = launch_->place(event.instruction);
+    finding.block = unflatten(event.warp.block, launch_->config().grid);
+    finding.thread = unflatten(std::uint64_t{event.warp.warp} * vgpu::kWarpLanes + lane, launch_->config().block);
+    finding.register_name = event.origin_name;
+    const std::string origin = event.origin_name.empty() ? "a register" : finding.register_name;
+    finding.detail = std::string(description_of(event.use)) + " is undefined: nobody wrote " + origin;
+    if (!event.name.empty() && event.name != event.origin_name)
+        finding.detail += ", from which " + std::string(event.name) + " comes";
+    return finding;
+}
+
 Checked Inputs::checked() const { return {std::string(name()), {{"writes", writes_}, {"reads of inputs", reads_}}}; }
 
 void Inputs::mark_read_only(vgpu::Address address, std::uint64_t bytes) {

@@ -14,6 +14,9 @@
 /// The observers that need no shadow memory.
 namespace gradguard::observers {
 
+/// What a value is used for, in words: "the address".
+const char* description_of(vgpu::RegisterUse use);
+
 /// The machine itself checks bounds, alignment and lifetime of every access and reports what is wrong; this one counts
 /// what was there to check.
 class Bounds : public Detector {
@@ -24,6 +27,27 @@ class Bounds : public Detector {
 
   private:
     std::uint64_t accesses_ = 0;
+};
+
+/// Values from registers that the thread never wrote, where they matter: as address, guard, condition, operand of an
+/// atomic or a barrier, or stored in global memory. Copying, selecting and computing with them is no finding, as
+/// compilers do so and drop the result; see decode/definedness.h in harness/vgpu. Those that come from local memory are
+/// findings of Init.
+class Registers : public Detector {
+  public:
+    std::string_view name() const override { return "registers"; }
+    Checked checked() const override { return {std::string(name()), {{"register reads", reads_}}}; }
+    bool wants_registers() const override { return true; }
+    void launch_begin(vgpu::Observed& launch) override;
+    void undefined_register(const vgpu::UndefinedRegisterEvent& event) override;
+    void launch_end(const vgpu::LaunchStats& stats) override;
+
+  private:
+    vgpu::Finding describe(const vgpu::UndefinedRegisterEvent& event, std::uint32_t lane) const;
+
+    vgpu::Observed* launch_ = nullptr;
+    FindingFolder folder_;
+    std::uint64_t reads_ = 0;
 };
 
 /// Writes to buffers that are inputs of a launch.

@@ -51,8 +51,10 @@ std::uint32_t Launch::lane_value(const decode::Place& place, std::uint32_t mask)
     return value;
 }
 
-template <bool kWatched>
-void Launch::run_ops(const Segment& segment, std::uint32_t mask) {
+template <bool kWatched, bool kRegisters>
+void Launch::run_ops([[maybe_unused]] BlockRun& block, [[maybe_unused]] Warp& warp, const Path& path) {
+    const Segment& segment = program_.segments[path.segment];
+    const std::uint32_t mask = path.mask;
     context_.mask = mask;
     const Op* op = program_.ops.data() + segment.first_op;
     const Op* const end = program_.ops.data() + segment.last_op;
@@ -64,8 +66,15 @@ void Launch::run_ops(const Segment& segment, std::uint32_t mask) {
                 ++warps_by_instruction_[i];
             }
         }
+        const decode::Definedness& definedness = program_.definedness;
+        bool tracks = false;
+        if constexpr (kRegisters) {
+            register_reads_ += definedness.segments[path.segment].register_reads * lanes(mask);
+            tracks = definedness.segments[path.segment].has_ops;
+        }
         for (; op != end; ++op) {
             const auto index = static_cast<std::uint32_t>(op - program_.ops.data());
+            if (kRegisters && tracks && definedness.of_op[index] != 0) track(block, warp, index, mask);
             if (program_.events[index].kind != decode::OpEvent::Kind::None || op->guard) watch_op(index, mask);
             (mask == kFullMask ? op->full : op->masked)(context_, *op);
         }
@@ -87,13 +96,29 @@ void Launch::watch_op(std::uint32_t index, std::uint32_t mask) {
         if (options_.count_by_kind && op.guard->counts) lanes_by_instruction_[op.instruction] -= lanes(mask & ~passes);
     }
     if (event.kind == decode::OpEvent::Kind::None || passes == 0 || observers_.empty()) return;
-    const WarpId warp{running_block_->index, running_warp_};
     if (event.kind == decode::OpEvent::Kind::Fence) {
-        const FenceEvent fence{warp, op.instruction, passes, event.scope};
+        const FenceEvent fence{{running_block_->index, running_warp_}, op.instruction, passes, event.scope};
         for (Observer* observer : observers_) observer->fence(fence);
         return;
     }
-    alignas(64) std::array<Address, kWarpLanes> addresses;
+    LaneAddresses addresses = addresses_of(op, event);
+    if (event.space == Space::Generic) {  // what is a thread's own comes by itself
+        std::uint32_t own = 0;
+        for (std::uint32_t rest = passes; rest != 0; rest &= rest - 1) {
+            const auto i = static_cast<unsigned>(std::countr_zero(rest));
+            if (addresses[i] >> exec::kOffsetBits == exec::kLocalWindow) own |= 1U << i;
+        }
+        if (own != 0) {
+            if (passes != own) tell_memory(index, passes & ~own, Space::Generic, addresses);
+            for (Address& address : addresses) address &= exec::kOffsetMask;
+            return tell_memory(index, own, Space::Local, addresses);
+        }
+    }
+    tell_memory(index, passes, event.space, addresses);
+}
+
+Launch::LaneAddresses Launch::addresses_of(const Op& op, const decode::OpEvent& event) const {
+    alignas(64) LaneAddresses addresses;
     const std::byte* const slot = context_.base[op.space[0]] + op.offset[0];
     if (event.address_bytes == 4) {
         std::array<std::uint32_t, kWarpLanes> narrow;
@@ -105,25 +130,24 @@ void Launch::watch_op(std::uint32_t index, std::uint32_t mask) {
         for (Address& address : addresses)
             address += static_cast<std::uint64_t>(static_cast<std::int64_t>(op.immediate));
     }
-    if (event.space == Space::Generic) {  // what is a thread's own is nobody's business
-        for (std::uint32_t rest = passes; rest != 0; rest &= rest - 1) {
-            const auto i = static_cast<unsigned>(std::countr_zero(rest));
-            if (addresses[i] >> exec::kOffsetBits == exec::kLocalWindow) passes &= ~(1U << i);
-        }
-        if (passes == 0) return;
-    }
+    return addresses;
+}
+
+void Launch::tell_memory(std::uint32_t index, std::uint32_t mask, Space space, const LaneAddresses& addresses) {
+    const Op& op = program_.ops[index];
+    const decode::OpEvent& event = program_.events[index];
     const std::uint32_t lane_bytes = static_cast<std::uint32_t>(op.lane_bytes) * op.elements;
-    const MemoryEvent access{warp,
+    const MemoryEvent access{{running_block_->index, running_warp_},
                              op.instruction,
-                             event.space,
+                             space,
                              event.access,
                              lane_bytes,
-                             passes,
+                             mask,
                              addresses,
                              event.order,
                              event.scope,
                              event.returns,
-                             are_neighbours(addresses, passes, lane_bytes)};
+                             are_neighbours(addresses, mask, lane_bytes)};
     watched_op_ = &op;
     for (Observer* observer : observers_) observer->memory(access);
     watched_op_ = nullptr;
@@ -184,6 +208,7 @@ bool Launch::exit_lanes(BlockRun& block, Warp& warp, const Segment& segment, Pat
     path.mask &= ~leaving;
     path.segment = segment.next;
     if (leaving != 0) {
+        if (!warp.copies.empty()) finish_copies(warp.copies.take_all(leaving));
         block.live_threads -= static_cast<std::uint32_t>(lanes(leaving));
         warp.exit(leaving);
         check_warp_barriers(block, warp);
@@ -193,7 +218,7 @@ bool Launch::exit_lanes(BlockRun& block, Warp& warp, const Segment& segment, Pat
 }
 
 /// Runs `path` until it ends, waits, or its slice is used up (then it is ready again).
-template <bool kWatched>
+template <bool kWatched, bool kRegisters>
 Launch::Stop Launch::run_path(BlockRun& block, Warp& warp, Path path, std::uint64_t slice) {
     context_.base[0] = warp.frame;
     context_.local = warp.local;
@@ -202,7 +227,10 @@ Launch::Stop Launch::run_path(BlockRun& block, Warp& warp, Path path, std::uint6
     bool goes_on = true;
     while (goes_on && done < slice) {
         const Segment& segment = program_.segments[path.segment];
-        run_ops<kWatched>(segment, path.mask);
+        run_ops<kWatched, kRegisters>(block, warp, path);
+        if constexpr (kRegisters) {
+            if (!program_.definedness.registers.empty()) use_at_end(block, warp, path.segment, path.mask);
+        }
         done += segment.instruction_count;
         counters_.lane_instructions += segment.instruction_count * lanes(path.mask);
         switch (segment.end) {
@@ -217,7 +245,8 @@ Launch::Stop Launch::run_path(BlockRun& block, Warp& warp, Path path, std::uint6
                 goes_on = exit_lanes(block, warp, segment, path);
                 break;
             case EndKind::Trap:
-                fail_trap(warp, segment, path.mask, "trap");
+                fail_trap(warp, segment, path.mask,
+                          entry_.instructions[segment.end_instruction].name == "brkpt" ? "brkpt" : "trap");
             case EndKind::Barrier:
                 if (segment.of_warp) {
                     goes_on = synchronise_warp(block, warp, path);
@@ -242,7 +271,8 @@ Launch::Stop Launch::run_path(BlockRun& block, Warp& warp, Path path, std::uint6
     return Stop::Preempted;
 }
 
-template Launch::Stop Launch::run_path<false>(BlockRun&, Warp&, Path, std::uint64_t);
-template Launch::Stop Launch::run_path<true>(BlockRun&, Warp&, Path, std::uint64_t);
+template Launch::Stop Launch::run_path<false, false>(BlockRun&, Warp&, Path, std::uint64_t);
+template Launch::Stop Launch::run_path<true, false>(BlockRun&, Warp&, Path, std::uint64_t);
+template Launch::Stop Launch::run_path<true, true>(BlockRun&, Warp&, Path, std::uint64_t);
 
 }  // namespace gradguard::vgpu

@@ -43,6 +43,12 @@ void describe_access(std::ostream& out, const Finding& finding) {
         << finding.allocation_bytes << " bytes";
 }
 
+void describe_place(std::ostream& out, const Place& place) {
+    out << place.ptx_file << ":" << place.ptx_line << " '" << place.instruction << "'";
+    if (place.source_line != 0) out << ", " << place.source_file << ":" << place.source_line;
+    if (place.inlined_line != 0) out << " (inlined from " << place.inlined_file << ":" << place.inlined_line << ")";
+}
+
 }  // namespace
 
 const char* name_of(FindingKind kind) {
@@ -77,6 +83,8 @@ const char* name_of(FindingKind kind) {
             return "write to input";
         case FindingKind::Leak:
             return "leak";
+        case FindingKind::UninitializedRegister:
+            return "uninitialized register";
         case FindingKind::BarrierMismatch:
             return "barrier mismatch";
     }
@@ -114,14 +122,19 @@ std::string Finding::message() const {
         out << ", ";
     }
     out << "kernel " << place.kernel;
-    if (place.ptx_line != 0) out << ", " << place.ptx_file << ":" << place.ptx_line << " '" << place.instruction << "'";
-    if (place.source_line != 0) out << ", " << place.source_file << ":" << place.source_line;
+    if (place.ptx_line != 0) {
+        out << ", ";
+        describe_place(out, place);
+    }
     out << ", block " << block << ", thread " << thread;
     if (other) {
-        out << "; the other: ";
-        if (is_about_memory(kind)) out << verb(other_access) << ", ";
-        out << other->ptx_file << ":" << other->ptx_line << " '" << other->instruction << "'";
-        if (other->source_line != 0) out << ", " << other->source_file << ":" << other->source_line;
+        if (kind == FindingKind::UninitializedRead) {
+            out << "; used: ";
+        } else {
+            out << "; the other: ";
+            if (is_about_memory(kind)) out << verb(other_access) << ", ";
+        }
+        describe_place(out, *other);
         out << ", block " << other_block << ", thread " << other_thread;
     }
     if (!detail.empty()) out << ": " << detail;

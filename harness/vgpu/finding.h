@@ -30,17 +30,18 @@ enum class FindingKind : std::uint8_t {
     UseAfterFree,
     NoSuchAllocation,  ///< The address belongs to nothing that was ever allocated (null pointers among them).
     WriteToConstant,
-    DivergentBarrier,   ///< Threads of one warp filled one aligned barrier from different instructions.
-    Deadlock,           ///< Every live thread waits for something that cannot happen any more.
-    NoProgress,         ///< The instruction budget of the launch is used up.
-    UninitializedRead,  ///< Bytes were read that nobody wrote.
-    Race,               ///< Two threads of different warps, nothing orders them, and one of them writes.
-    WarpRace,           ///< The same between lanes of one warp, with no __syncwarp() between.
-    WriteConflict,      ///< Lanes of one warp wrote different values to one place with one instruction.
-    SameValueWrite,     ///< Unordered writes of one value to one place. Harmless; reported on request only.
-    WriteToInput,       ///< A buffer that was marked read-only for the launch was written.
-    Leak,               ///< Allocated and never freed.
-    BarrierMismatch,    ///< One barrier was used with different thread counts, or from several places in one phase.
+    DivergentBarrier,       ///< Threads of one warp filled one aligned barrier from different instructions.
+    Deadlock,               ///< Every live thread waits for something that cannot happen any more.
+    NoProgress,             ///< The instruction budget of the launch is used up.
+    UninitializedRead,      ///< Bytes were read that nobody wrote (local memory: and what was read was used).
+    Race,                   ///< Two threads of different warps, nothing orders them, and one of them writes.
+    WarpRace,               ///< The same between lanes of one warp, with no __syncwarp() between.
+    WriteConflict,          ///< Lanes of one warp wrote different values to one place with one instruction.
+    SameValueWrite,         ///< Unordered writes of one value to one place. Harmless; reported on request only.
+    WriteToInput,           ///< A buffer that was marked read-only for the launch was written.
+    Leak,                   ///< Allocated and never freed.
+    UninitializedRegister,  ///< A value that comes from a register that nobody wrote was used.
+    BarrierMismatch,        ///< One barrier was used with different thread counts, or from several places in one phase.
 };
 
 const char* name_of(FindingKind kind);
@@ -54,6 +55,10 @@ struct Place {
     std::string instruction;        ///< Text of the PTX instruction.
     std::string source_file;        ///< From `.loc`; empty when the module carries none.
     std::uint32_t source_line = 0;  ///< 0 when the module carries none.
+    /// Where the code was inlined from, when that is another file (a header); source_file and source_line are then the
+    /// call in the file of the kernel. Empty and 0 otherwise.
+    std::string inlined_file;
+    std::uint32_t inlined_line = 0;
 
     bool operator==(const Place&) const = default;
 };
@@ -73,10 +78,14 @@ struct Finding {
     Address address = 0;
     Address allocation = 0;              ///< First address of the allocation that `address` belongs to, 0 if none.
     std::uint64_t allocation_bytes = 0;  ///< Its size.
-    std::optional<Place> other;          ///< The other party, where there is one: it came first.
+    /// The other party, where there is one: it came first. UninitializedRead of local memory: where what was read is
+    /// used.
+    std::optional<Place> other;
     Dim3 other_block{0, 0, 0};
     Dim3 other_thread{0, 0, 0};
     AccessKind other_access = AccessKind::Load;
+
+    std::string register_name;  ///< UninitializedRegister: the one that nobody wrote; empty if it has no name.
 
     std::string detail;  ///< What only words can say, for instance the places where threads wait.
 

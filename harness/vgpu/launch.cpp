@@ -18,7 +18,8 @@ void broadcast(std::byte* slot, T value) {
 
 std::uint64_t seed_of(std::uint64_t seed, std::uint64_t launch) { return mix(mix(seed) + launch); }
 
-std::uint32_t uniform_special(SpecialRegister which, const LaunchConfig& config, std::uint32_t warps) {
+/// Of those that say how large the grid is.
+std::uint32_t grid_special(SpecialRegister which, const LaunchConfig& config) {
     switch (which) {
         case SpecialRegister::NtidX:
             return config.block.x;
@@ -30,10 +31,8 @@ std::uint32_t uniform_special(SpecialRegister which, const LaunchConfig& config,
             return config.grid.x;
         case SpecialRegister::NctaidY:
             return config.grid.y;
-        case SpecialRegister::NctaidZ:
-            return config.grid.z;
         default:
-            return warps;  // NwarpId
+            return config.grid.z;  // NctaidZ
     }
 }
 
@@ -50,6 +49,8 @@ Launch::Launch(const Setup& setup)
       findings_(setup.findings),
       observers_(setup.observers),
       watched_(!setup.observers.empty() || setup.options.count_by_kind),
+      watches_registers_(std::any_of(setup.observers.begin(), setup.observers.end(),
+                                     [](const Observer* observer) { return observer->wants_registers(); })),
       seeded_(setup.options.seed != 0),
       random_(seed_of(setup.options.seed, setup.number)) {
     block_threads_ = static_cast<std::uint32_t>(config_.block.count());
@@ -61,6 +62,7 @@ Launch::Launch(const Setup& setup)
     context_.owner = this;
     context_.approximation_seed = seeded_ ? mix(options_.seed) | 1 : 0;
     context_.shared_bytes = shared_bytes_;
+    context_.param_address = setup.param_block;
     context_.local_bytes = entry_.local_bytes;
     counters_.launches = 1;
     if (options_.count_by_kind) {
@@ -89,7 +91,9 @@ void Launch::fill_constants(std::span<const std::byte> params, std::span<const A
                 bits += variables[constant.variable];
                 break;
             case decode::Constant::Kind::Special:
-                bits = uniform_special(static_cast<SpecialRegister>(constant.bits), config_, block_warps_);
+                bits = constant.bits <= static_cast<std::uint64_t>(SpecialRegister::NctaidZ)
+                           ? grid_special(static_cast<SpecialRegister>(constant.bits), config_)
+                           : launch_special(static_cast<SpecialRegister>(constant.bits));
                 break;
         }
         std::byte* const slot = constants_.get() + constant.slot_offset;
@@ -109,6 +113,7 @@ Dim3 Launch::block_id(std::uint64_t index) const {
 Dim3 Launch::thread_id(std::uint32_t warp, unsigned lane) const {
     const std::uint32_t thread = warp * kLanes + lane;
     const Dim3& block = config_.block;
+    if (thread < block.x) return {thread, 0, 0};  // most blocks are a row, and division is slow
     return {thread % block.x, thread / block.x % block.y, thread / block.x / block.y};
 }
 
@@ -124,7 +129,7 @@ std::uint32_t Launch::lane_special(ast::SpecialRegister which, std::uint32_t war
         case SpecialRegister::LaneId:
             return lane;
         case SpecialRegister::WarpId:
-            return warp;
+            return warp_identifier(warp);
         case SpecialRegister::LanemaskEq:
             return 1U << lane;
         case SpecialRegister::LanemaskLe:
@@ -187,6 +192,7 @@ void Launch::reset(BlockRun& block, std::uint64_t index) {
         block.warps[w].reset(lanes == kLanes ? exec::kFullMask : (1U << lanes) - 1);
     }
     fill_specials(block, block.fresh);
+    if (watches_registers_) reset_registers(block);
     block.fresh = false;
     if (entry_.local_bytes > 0) {
         fill_with_poison(block.local.get(), std::uint64_t{entry_.local_bytes} * kLanes * block_warps_,
@@ -209,6 +215,10 @@ Place Launch::place(std::uint32_t instruction) const {
         place.source_file = file->second;
         place.source_line = syntax.source.line;
     }
+    if (const auto file = module_.source_files.find(syntax.inlined.file); file != module_.source_files.end()) {
+        place.inlined_file = file->second;
+        place.inlined_line = syntax.inlined.line;
+    }
     return place;
 }
 
@@ -219,6 +229,7 @@ LaunchStats Launch::stats() const {
     stats.counters.global_bytes_read = context_.global_bytes_read;
     stats.counters.global_bytes_written = context_.global_bytes_written;
     stats.fused_pairs = program_.fused_pairs;
+    stats.register_reads = register_reads_;
     stats.approximate_instructions = program_.approximate;
     std::map<std::string, InstructionCount> by_name;
     for (std::size_t i = 0; i < warps_by_instruction_.size(); ++i) {
@@ -234,12 +245,24 @@ LaunchStats Launch::stats() const {
 
 void Launch::fault(const exec::Op& op, std::uint64_t address, unsigned lane) {
     const decode::OpEvent& event = program_.events[static_cast<std::size_t>(&op - program_.ops.data())];
+    fault(op, event, static_cast<std::uint32_t>(op.lane_bytes) * op.elements, address, lane);
+}
+
+void Launch::fault_at(const exec::Op& op, exec::MemoryPlace place, std::uint64_t address, unsigned lane) {
+    decode::OpEvent event;
+    event.space = place.is_shared ? Space::Shared : Space::Global;
+    event.access = place.is_store ? AccessKind::Store : AccessKind::Load;
+    fault(op, event, place.bytes, address, lane);
+}
+
+void Launch::fault(const exec::Op& op, const decode::OpEvent& event, std::uint32_t bytes, std::uint64_t address,
+                   unsigned lane) {
     Finding finding;
     finding.place = place(op.instruction);
     finding.block = block_id(running_block_->index);
     finding.thread = thread_id(running_warp_, lane);
     finding.access = event.access;
-    finding.access_bytes = static_cast<std::uint32_t>(op.lane_bytes) * op.elements;
+    finding.access_bytes = bytes;
     finding.address = address;
     const bool is_shared = event.space == Space::Shared ||
                            (event.space == Space::Generic && address >> exec::kOffsetBits == exec::kSharedWindow);

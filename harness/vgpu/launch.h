@@ -2,13 +2,16 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/vgpu/decode/program.h"
 #include "harness/vgpu/error.h"
+#include "harness/vgpu/exec/launch_rows.h"
 #include "harness/vgpu/finding_log.h"
 #include "harness/vgpu/memory.h"
 #include "harness/vgpu/observer.h"
@@ -39,6 +42,15 @@ struct BlockRun {
     AlignedBytes frames;
     AlignedBytes shared;
     AlignedBytes local;
+    // Values that nobody wrote (Warp::undefined and what follows there), and memory that holds such.
+    std::vector<std::uint32_t> undefined;
+    std::vector<std::uint64_t> undefined_bits;
+    std::vector<std::uint32_t> copied;
+    std::vector<std::uint32_t> origins;
+    std::vector<std::uint8_t> local_undefined;  ///< By byte of each thread's memory, threads in order: bits.
+    /// By byte of a thread's memory, for each warp: where the undefined value comes from that was stored there last.
+    std::vector<std::uint32_t> local_origins;
+    std::vector<std::uint8_t> shared_undefined;  ///< By byte: bits.
     std::array<Barrier, kBarriers> barriers;
     std::uint32_t live_threads = 0;
     std::uint32_t current_warp = 0;
@@ -59,6 +71,7 @@ class Launch final : public Observed {
         Memory& memory;
         FindingLog& findings;
         std::span<Observer* const> observers;
+        Address param_block = 0;  ///< The arguments as memory, if the kernel takes the address of one.
     };
 
     explicit Launch(const Setup& setup);
@@ -72,6 +85,7 @@ class Launch final : public Observed {
     const std::string& kernel() const override { return entry_.name; }
     const LaunchConfig& config() const override { return config_; }
     std::uint32_t shared_bytes_per_block() const override { return shared_bytes_; }
+    std::uint32_t local_bytes_per_thread() const override { return entry_.local_bytes; }
     Place place(std::uint32_t instruction) const override;
     void report(Finding finding) override { findings_.add(std::move(finding)); }
     bool stored_bytes(const MemoryEvent& event, std::uint32_t lane, std::span<std::byte> bytes) const override;
@@ -79,19 +93,47 @@ class Launch final : public Observed {
 
     /// For memory_fault().
     [[noreturn]] void fault(const exec::Op& op, std::uint64_t address, unsigned lane);
+    /// For the functions of exec/launch_rows.h.
+    [[noreturn]] void fault_at(const exec::Op& op, exec::MemoryPlace place, std::uint64_t address, unsigned lane);
+    void start_copies(const std::vector<AsyncCopy>& copies);
+    void commit_copies(std::uint32_t mask);
+    void wait_for_copies(std::uint32_t mask, std::uint32_t groups);
+    void discard_line(const exec::Op& op, std::uint64_t address, unsigned lane);
+    std::uint64_t read_special(ast::SpecialRegister which);
 
   private:
     enum class Stop : std::uint8_t { Blocked, Preempted };
     using LaneMasks = std::array<std::uint32_t, exec::kLanes>;
+    using LaneAddresses = std::array<Address, kWarpLanes>;
+    /// Undefined bits of a value in each lane.
+    using LaneBits = std::array<std::uint64_t, exec::kLanes>;
+    /// What is known of the bytes of one access of one lane; `bits` is null where memory is not watched.
+    struct WatchedBytes {
+        std::uint8_t* bits = nullptr;
+        std::uint32_t* origins = nullptr;  ///< Local memory only.
+        Address offset = 0;
+    };
 
     // launch.cpp
     void fill_constants(std::span<const std::byte> params, std::span<const Address> variables);
     std::uint32_t lane_special(ast::SpecialRegister which, std::uint32_t warp, unsigned lane) const;
     void fill_specials(BlockRun& block, bool fresh) const;
+    [[noreturn]] void fault(const exec::Op& op, const decode::OpEvent& event, std::uint32_t bytes,
+                            std::uint64_t address, unsigned lane);
     std::unique_ptr<BlockRun> new_block();
     void reset(BlockRun& block, std::uint64_t index);
     Dim3 block_id(std::uint64_t index) const;
     Dim3 thread_id(std::uint32_t warp, unsigned lane) const;
+
+    // special_registers.cpp
+    std::uint64_t launch_special(ast::SpecialRegister which) const;
+    std::uint32_t warp_identifiers() const;
+    std::uint32_t warp_identifier(std::uint32_t warp) const;
+    std::uint32_t multiprocessors() const;
+
+    // async_copy.cpp
+    void finish_copies(const std::vector<AsyncCopy>& copies);
+    void tell_copies(std::span<const AsyncCopy> copies);
 
     // scheduler.cpp
     std::uint64_t block_in_order(std::uint64_t position) const;
@@ -123,20 +165,66 @@ class Launch final : public Observed {
     /// Lets those go on whose members are there. Lanes that have exited are not waited for.
     void check_warp_barriers(BlockRun& block, Warp& warp);
     LaneMasks member_masks(const Warp& warp, const decode::Segment& segment) const;
-    void complete_warp_operation(const BlockRun& block, Warp& warp, const decode::Segment& segment, std::uint32_t mask,
+    void complete_warp_operation(BlockRun& block, Warp& warp, const decode::Segment& segment, std::uint32_t mask,
                                  const LaneMasks& members);
     [[noreturn]] void fail_trap(const Warp& warp, const decode::Segment& segment, std::uint32_t mask,
                                 const std::string& why);
     void add_to_reduction(Barrier& barrier, const decode::Segment& segment, std::uint32_t mask) const;
     void release_reductions(BlockRun& block, std::uint32_t number);
 
+    // registers.cpp
+    void reset_registers(BlockRun& block) const;
+    std::string register_name(std::uint32_t number) const;
+    /// Tells observers of those of `lanes` in which the tracked register is undefined.
+    void use_register(const BlockRun& block, Warp& warp, std::uint32_t number, std::uint32_t lanes,
+                      std::uint32_t instruction, RegisterUse use) const;
+    void use_at_end(const BlockRun& block, Warp& warp, std::uint32_t segment, std::uint32_t mask) const;
+    /// Before tracked op `index` is executed: what it uses, and what becomes of its results.
+    void track(BlockRun& block, Warp& warp, std::uint32_t index, std::uint32_t mask);
+    /// The same for what lanes execute when a barrier lets them go on.
+    void track_released(BlockRun& block, Warp& warp, const decode::Segment& segment, std::uint32_t mask) {
+        const std::vector<std::uint32_t>& of_op = program_.definedness.of_op;
+        if (watches_registers_ && !of_op.empty() && of_op[segment.released_op] != 0)
+            track(block, warp, segment.released_op, mask);
+    }
+    void tell_use(const BlockRun& block, const Warp& warp, std::uint32_t lanes, std::uint32_t instruction,
+                  RegisterUse use, std::string_view name, std::uint32_t origin) const;
+    static void set_undefined(Warp& warp, const decode::TrackedOp& tracked, unsigned destination, std::uint32_t mask,
+                              const LaneBits& bits, std::uint32_t origin);
+
+    // undefined_memory.cpp
+    void track_memory(BlockRun& block, Warp& warp, const decode::TrackedOp& tracked, std::uint32_t index,
+                      std::uint32_t mask);
+    void track_load(BlockRun& block, Warp& warp, const decode::TrackedOp& tracked, std::uint32_t index,
+                    std::uint32_t mask, const LaneAddresses& addresses);
+    std::uint32_t track_stored(BlockRun& block, Warp& warp, const decode::TrackedOp& tracked, std::uint32_t index,
+                               std::uint32_t mask, const LaneAddresses& addresses, unsigned source);
+    static std::uint32_t partly_defined(const Warp& warp, const decode::TrackedOp& tracked, const exec::Op& op);
+    void read_by_atomic(BlockRun& block, Warp& warp, std::uint32_t index, std::uint32_t mask,
+                        const LaneAddresses& addresses);
+    WatchedBytes watched_bytes(BlockRun& block, const Warp& warp, Space space, Address address, std::uint32_t bytes,
+                               unsigned lane) const;
+    /// Where a value comes from: the number of a tracked register, or one that stands for a load from local memory.
+    std::uint32_t origin_of_load(const exec::Op& op, Address address);
+
+    // undefined_values.cpp: undefined bits of the results of an op that touches no memory, in lanes of `mask`.
+    LaneBits undefined_result(const Warp& warp, const decode::TrackedOp& tracked, const exec::Op& op,
+                              std::uint32_t mask);
+    std::uint64_t operand_value(const exec::Op& op, unsigned operand, std::uint8_t bytes, unsigned lane) const;
+    LaneBits decided_by_bits(const Warp& warp, const decode::TrackedOp& tracked, const exec::Op& op,
+                             std::uint32_t mask) const;
+    LaneBits moved_bits(const Warp& warp, const decode::TrackedOp& tracked, const exec::Op& op, std::uint32_t mask);
+    LaneBits shuffled_bits(const Warp& warp, const decode::TrackedOp& tracked, const exec::Op& op, std::uint32_t mask);
+    LaneBits run_on_bits(const exec::Op& op, std::uint8_t result_bytes);
+
     // execute.cpp
-    template <bool kWatched>
+    template <bool kWatched, bool kRegisters>
     Stop run_path(BlockRun& block, Warp& warp, Path path, std::uint64_t slice);
-    template <bool kWatched>
-    void run_ops(const decode::Segment& segment, std::uint32_t mask);
+    template <bool kWatched, bool kRegisters>
+    void run_ops(BlockRun& block, Warp& warp, const Path& path);
     void watch_op(std::uint32_t index, std::uint32_t mask);
-    std::uint32_t run_watched_op(const exec::Op& op, std::uint32_t mask);
+    void tell_memory(std::uint32_t index, std::uint32_t mask, Space space, const LaneAddresses& addresses);
+    LaneAddresses addresses_of(const exec::Op& op, const decode::OpEvent& event) const;
     /// Where the lanes go after a branch; paths that split off become ready.
     bool branch(Warp& warp, const decode::Segment& segment, Path& path);
     bool exit_lanes(BlockRun& block, Warp& warp, const decode::Segment& segment, Path& path);
@@ -154,6 +242,7 @@ class Launch final : public Observed {
     FindingLog& findings_;
     const std::span<Observer* const> observers_;
     const bool watched_;
+    const bool watches_registers_;  ///< An observer asks for it.
     const bool seeded_;
     Random random_;
 
@@ -174,6 +263,12 @@ class Launch final : public Observed {
     BlockRun* running_block_ = nullptr;
     const exec::Op* watched_op_ = nullptr;  ///< While observers hear of it.
     std::uint32_t running_warp_ = 0;
+    std::uint64_t register_reads_ = 0;    ///< LaunchStats::register_reads.
+    std::uint32_t stored_origin_ = 0;     ///< Of the undefined value that was stored in shared memory last.
+    std::vector<LocalLoad> local_loads_;  ///< Origins that are no registers.
+    std::map<std::pair<std::uint32_t, Address>, std::uint32_t> load_numbers_;  ///< By instruction and address.
+    std::uint64_t clock_ = 0;                                                  ///< Cycles since the launch began.
+    std::uint64_t clock_reads_ = 0;
 };
 
 }  // namespace gradguard::vgpu

@@ -6,10 +6,11 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "harness/vgpu/decode/program.h"
+#include "harness/vgpu/decode/program_cache.h"
 #include "harness/vgpu/exec/instruction_table.h"
 #include "harness/vgpu/finding_log.h"
 #include "harness/vgpu/launch.h"
@@ -70,21 +71,23 @@ Counters& Counters::operator+=(const Counters& other) {
 
 class Machine::Impl {
   public:
-    explicit Impl(const MachineOptions& chosen)
-        : options(chosen), memory(options.seed, options.limits.max_memory_bytes) {
+    Impl(const MachineOptions& chosen, std::shared_ptr<ProgramCache> cache)
+        : options(chosen),
+          memory(options.seed, options.limits.max_memory_bytes),
+          programs(cache ? std::move(cache) : std::make_shared<ProgramCache>()) {
         options.vector_level = exec::resolve(options.vector_level);
         exec::InstructionTable::of(options.vector_level);  // throws if the processor lacks it
     }
 
     struct LoadedModule {
         std::map<std::string, Address, std::less<>> variables;
-        std::unordered_map<std::string, std::unique_ptr<decode::Program>> programs;
     };
 
     LoadedModule& loaded(const Module& module) {
         const auto [it, fresh] = modules.try_emplace(module.id());
         if (fresh) {
             for (const ast::Variable& variable : module.syntax().variables) place(variable, it->second);
+            for (const ast::Variable& variable : module.syntax().variables) place_addresses(variable, it->second);
         }
         return it->second;
     }
@@ -105,17 +108,40 @@ class Machine::Impl {
         }
     }
 
-    const decode::Program& program(const Module& module, const ast::Entry& entry, LoadedModule& into) {
-        std::unique_ptr<decode::Program>& program = into.programs[entry.name];
-        if (!program) {
-            decode::Options how;
-            how.allow_approximate = options.allow_approximate;
-            how.level = options.vector_level;
-            how.flush_subnormals = options.flush_subnormals;
-            how.fusion_seed = options.seed == 0 ? 0 : mix(options.seed) | 1;
-            program = decode::decode(module.syntax(), entry, how);
+    /// Initial values that are addresses: known once all variables have their place.
+    void place_addresses(const ast::Variable& variable, const LoadedModule& into) const {
+        for (const ast::AddressValue& value : variable.addresses) {
+            const Address address = into.variables.at(value.name) + static_cast<std::uint64_t>(value.offset);
+            std::memcpy(memory.locate(into.variables.at(variable.name) + value.at_bytes, sizeof(address)), &address,
+                        sizeof(address));
         }
-        return *program;
+    }
+
+    /// The argument block as memory that the kernel can read, if it takes the address of a parameter; else 0.
+    Address place_params(const ast::Entry& entry, const decode::Program& program, std::span<const std::byte> params) {
+        const bool wanted =
+            std::any_of(program.constants.begin(), program.constants.end(), [&](const decode::Constant& constant) {
+                return constant.kind == decode::Constant::Kind::Variable &&
+                       entry.variables[constant.variable].space == Space::Param;
+            });
+        if (!wanted || params.empty()) return 0;
+        const Address address = memory.allocate(params.size());
+        std::memcpy(memory.locate(address, params.size()), params.data(), params.size());
+        memory.make_constant(address);
+        for (Observer* observer : observers) {
+            observer->known(address, params.size());
+            observer->host_wrote(address, params.size());
+        }
+        return address;
+    }
+
+    const decode::Program& program(const Module& module, const ast::Entry& entry) {
+        decode::Options how;
+        how.allow_approximate = options.allow_approximate;
+        how.level = options.vector_level;
+        how.flush_subnormals = options.flush_subnormals;
+        how.fusion_seed = options.seed == 0 ? 0 : mix(options.seed) | 1;
+        return programs->get(module, entry, how);
     }
 
     MachineOptions options;
@@ -123,11 +149,13 @@ class Machine::Impl {
     FindingLog findings;
     Counters counters;
     std::vector<Observer*> observers;
+    std::shared_ptr<ProgramCache> programs;
     std::map<std::uint64_t, LoadedModule> modules;
     std::optional<LaunchError> fault;
 };
 
-Machine::Machine(MachineOptions options) : impl_(std::make_unique<Impl>(options)) {}
+Machine::Machine(MachineOptions options, std::shared_ptr<ProgramCache> programs)
+    : impl_(std::make_unique<Impl>(options, std::move(programs))) {}
 Machine::~Machine() = default;
 
 const MachineOptions& Machine::options() const { return impl_->options; }
@@ -193,17 +221,23 @@ LaunchStats Machine::launch(const Module& module, std::string_view name, const L
     const ast::Entry& entry = module.syntax().entries[static_cast<std::size_t>(info - module.entries().data())];
     Impl::LoadedModule& loaded = impl_->loaded(module);
     std::vector<Address> variables;
+    const decode::Program& program = impl_->program(module, entry);
+    const Address param_block = impl_->place_params(entry, program, params);
     for (const ast::Variable& variable : entry.variables) {
         const auto it = loaded.variables.find(variable.name);
-        variables.push_back(it == loaded.variables.end() ? 0 : it->second);
+        const bool is_param = variable.space == Space::Param;
+        variables.push_back(is_param                       ? param_block + variable.offset_bytes
+                            : it == loaded.variables.end() ? 0
+                                                           : it->second);
     }
-    Launch launch({module.syntax(), entry, impl_->program(module, entry, loaded), impl_->options, config, params,
-                   variables, impl_->counters.launches, impl_->memory, impl_->findings, impl_->observers});
+    Launch launch({module.syntax(), entry, program, impl_->options, config, params, variables, impl_->counters.launches,
+                   impl_->memory, impl_->findings, impl_->observers, param_block});
     for (Observer* observer : impl_->observers) observer->launch_begin(launch);
     const auto finish = [&] {
         LaunchStats stats = launch.stats();
         impl_->counters += stats.counters;
         for (Observer* observer : impl_->observers) observer->launch_end(stats);
+        if (param_block != 0) free(param_block);
         return stats;
     };
     try {

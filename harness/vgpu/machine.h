@@ -15,12 +15,15 @@
 
 namespace gradguard::vgpu {
 
+class ProgramCache;
+
 /// A virtual GPU: memory of its own, and PTX kernels run on it, synchronously, in the calling thread. Not for use from
 /// several threads at once; machines are independent of each other.
 class Machine {
   public:
+    /// `programs`, if given, keeps decoded kernels for machines to come that differ in the seed alone.
     /// Throws std::invalid_argument for a vector level that this processor cannot run.
-    explicit Machine(MachineOptions options = {});
+    explicit Machine(MachineOptions options = {}, std::shared_ptr<ProgramCache> programs = nullptr);
     ~Machine();
     Machine(const Machine&) = delete;
     Machine& operator=(const Machine&) = delete;

@@ -28,9 +28,18 @@ void fill_with_poison(std::byte* data, std::uint64_t bytes, std::uint64_t key) {
     const std::uint32_t family = nans ? 0x7FC00000U : 0x42000000U;
     const std::uint32_t varying = nans ? 0x803FFFFFU : 0x80FFFFFFU;
     const auto start = static_cast<std::uint32_t>(random);
+    // In pieces of a fixed size, so that the compiler makes vectors of them: every launch fills its registers.
+    constexpr std::uint32_t kPiece = 32;
+    constexpr std::uint32_t kStep = 4 * 0x9E3779B1U;
+    std::uint32_t place = start;
     std::uint64_t i = 0;
-    for (; i + 4 <= bytes; i += 4) {
-        const std::uint32_t word = family | ((start + static_cast<std::uint32_t>(i) * 0x9E3779B1U) & varying);
+    for (; i + 4 * kPiece <= bytes; i += 4 * kPiece, place += kPiece * kStep) {
+        std::uint32_t words[kPiece];
+        for (std::uint32_t k = 0; k < kPiece; ++k) words[k] = family | ((place + k * kStep) & varying);
+        std::memcpy(data + i, words, sizeof words);
+    }
+    for (; i + 4 <= bytes; i += 4, place += kStep) {
+        const std::uint32_t word = family | (place & varying);
         std::memcpy(data + i, &word, 4);
     }
     for (; i < bytes; ++i) data[i] = static_cast<std::byte>(random >> (8 * (i & 3)));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "harness/vgpu/finding.h"
 #include "harness/vgpu/options.h"
@@ -81,6 +82,37 @@ struct BranchEvent {
     std::uint32_t taken = 0;
 };
 
+/// What a register is used for when it matters whether anybody wrote it.
+enum class RegisterUse : std::uint8_t {
+    AsAddress,
+    AsGuard,      ///< Of an instruction under @p.
+    AsCondition,  ///< Of a branch or exit.
+    InGlobal,     ///< Stored in global memory.
+    InAtomic,     ///< An operand of an atomic.
+    AtBarrier,    ///< Number, thread count, or a predicate that it reduces.
+    AsMemberMask,
+};
+
+/// A load from local memory of bytes that the thread never wrote.
+struct LocalLoad {
+    std::uint32_t instruction = 0;
+    Address address = 0;      ///< Of the first such byte, in the thread's memory.
+    std::uint32_t bytes = 0;  ///< Of the whole access.
+};
+
+/// Lanes use a value that comes from a register or from local memory that they never wrote.
+struct UndefinedRegisterEvent {
+    WarpId warp;
+    std::uint32_t instruction = 0;
+    std::uint32_t mask = 0;
+    RegisterUse use = RegisterUse::AsAddress;
+    std::string_view name;         ///< Of the register that is used; empty: a part or a copy that has none.
+    std::uint32_t origin = 0;      ///< Of the register that nobody wrote: a number,
+    std::string_view origin_name;  ///< and its name; empty: none.
+    const LocalLoad* loaded =
+        nullptr;  ///< Where the value comes from, if from local memory; there is no register then.
+};
+
 /// What an observer may ask about the launch it watches.
 class Observed {
   public:
@@ -88,6 +120,7 @@ class Observed {
     virtual const std::string& kernel() const = 0;
     virtual const LaunchConfig& config() const = 0;
     virtual std::uint32_t shared_bytes_per_block() const = 0;
+    virtual std::uint32_t local_bytes_per_thread() const { return 0; }
     virtual Place place(std::uint32_t instruction) const = 0;
     /// Bytes that lane `lane` of a Store event is about to write, and bytes that lie in memory now at `address` as the
     /// warp of the event sees it (shared memory: of its block). False when they are not to be had. Only during
@@ -114,6 +147,11 @@ class Observer {
     virtual void branch(const BranchEvent&) {}
     virtual void fence(const FenceEvent&) {}
     virtual void warp_sync(const WarpSyncEvent&) {}
+    /// Whether to keep track of values that nobody wrote, in registers and in local memory; asked at the beginning of
+    /// each launch.
+    virtual bool wants_registers() const { return false; }
+    /// When any observer wants it. Before the instruction is executed.
+    virtual void undefined_register(const UndefinedRegisterEvent&) {}
     virtual void block_end(std::uint64_t /*block*/) {}
     /// Also after a fault.
     virtual void launch_end(const LaunchStats&) {}

@@ -75,6 +75,8 @@ struct LaunchStats {
     std::vector<std::string> approximate_instructions;
     /// By MachineOptions::count_by_kind, sorted by name.
     std::vector<InstructionCount> instructions_by_kind;
+    /// Registers that instructions read, times lanes; 0 unless an observer watches registers.
+    std::uint64_t register_reads = 0;
 };
 
 }  // namespace gradguard::vgpu

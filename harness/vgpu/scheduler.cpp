@@ -87,8 +87,10 @@ bool Launch::take_turn(BlockRun& block) {
         }
         running_warp_ = static_cast<std::uint32_t>(warp - block.warps.data());
         const Path path = pick_path(*warp);
-        const Stop stop =
-            watched_ ? run_path<true>(block, *warp, path, slice()) : run_path<false>(block, *warp, path, slice());
+        const std::uint64_t most = slice();
+        const Stop stop = watches_registers_ ? run_path<true, true>(block, *warp, path, most)
+                          : watched_         ? run_path<true, false>(block, *warp, path, most)
+                                             : run_path<false, false>(block, *warp, path, most);
         if (stop == Stop::Preempted && warp->instructions_without_progress >= options_.preemption_interval) {
             // Perhaps this path waits for lanes of its own warp that wait for it at a join.
             warp->release_joins();

@@ -10,6 +10,7 @@ void Warp::reset(std::uint32_t lanes) {
     joins_.clear();
     joins_in_use_ = 0;
     instructions_without_progress = 0;
+    copies.clear();
 }
 
 std::uint32_t Warp::join_for(const Path& path, std::uint32_t reconverge) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "harness/vgpu/async_copy.h"
 #include "harness/vgpu/decode/program.h"
 
 namespace gradguard::vgpu {
@@ -62,7 +63,14 @@ class Warp {
 
     std::byte* frame = nullptr;
     std::byte* local = nullptr;  ///< Memory of its threads.
+    // By tracked register (decode::Definedness), where observers ask for it: lanes in which a bit is undefined, which
+    // bits of these (32 masks each, one for a lane), and where they come from (Launch::origin_of_load).
+    std::uint32_t* undefined = nullptr;
+    std::uint64_t* undefined_bits = nullptr;
+    std::uint32_t* copied = nullptr;  ///< Of these lanes, those that hold what a load gave of which a part is defined.
+    std::uint32_t* origins = nullptr;
     std::uint64_t instructions_without_progress = 0;
+    AsyncCopies copies;
 
   private:
     bool arrive_at_join(Path& path);

@@ -34,13 +34,14 @@ Launch::LaneMasks Launch::member_masks(const Warp& warp, const Segment& segment)
     return members;
 }
 
-void Launch::complete_warp_operation(const BlockRun& block, Warp& warp, const Segment& segment, std::uint32_t mask,
+void Launch::complete_warp_operation(BlockRun& block, Warp& warp, const Segment& segment, std::uint32_t mask,
                                      const LaneMasks& members) {
     if (!is_plain_barrier(segment)) {
         const exec::Op& op = program_.ops[segment.released_op];
         context_.base[0] = warp.frame;
         context_.mask = mask;
         context_.members = members.data();
+        track_released(block, warp, segment, mask);
         op.masked(context_, op);
         context_.members = nullptr;
         return;
@@ -170,6 +171,7 @@ void Launch::release_reductions(BlockRun& block, std::uint32_t number) {
             const exec::Op& op = program_.ops[segment.released_op];
             context_.base[0] = warp.frame;
             context_.mask = waiting.path.mask;
+            track_released(block, warp, segment, waiting.path.mask);
             op.masked(context_, op);
         }
     }

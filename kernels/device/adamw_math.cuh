@@ -18,7 +18,8 @@ struct Element {
 __device__ inline float amsgrad_maximum(float a, float b) {
     float maximum;
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(maximum) : "f"(a), "f"(b));
-    return __fadd_rn(maximum, 0.0F);  // -0 of two negative zeros becomes +0
+    // Of two negative zeros the maximum is +0; beside a negative number it is -0 and stays so.
+    return a == b ? __fadd_rn(maximum, 0.0F) : maximum;
 }
 
 /// `raw` is float32(stored gradient); on a first step the caller passes +0 for all moments of `old`.

@@ -10,7 +10,8 @@ struct ScaledPair {
     float sumsq;
 };
 
-/// Commutative bit for bit: equal scales give q = 1, and an FP32 sum does not depend on the order of its two terms.
+/// Commutative bit for bit where a scale is not 0: equal scales give q = 1, and an FP32 sum does not depend on the
+/// order of its terms. Of two pairs of scale 0 the first is kept, so what is merged into (0, 0) leaves it (0, 0).
 __device__ inline ScaledPair merge(ScaledPair a, ScaledPair b) {
     const bool a_is_larger = a.scale >= b.scale;
     const ScaledPair larger = a_is_larger ? a : b;

@@ -93,7 +93,7 @@ def effective_gradient(stored, c, maximize):
 def maximum(old, new):
     """AMSGrad's x: NaN if either is NaN, +0 of two zeros."""
     x = np.where(np.isnan(old) | np.isnan(new), np.float32(np.nan), np.where(old > new, old, new))
-    return np.where(x == 0, np.float32(0), x)
+    return np.where((old == 0) & (new == 0), np.float32(0), x)
 
 
 def _old(state, size):

@@ -151,6 +151,7 @@ double tensor_norm(const GradientSummary& summary) { return std::sqrt(sum_of_squ
 ExactScan exact_scan(const GradientView& view, float r) {
     require_sound_arithmetic();
     ExactScan scan;
+    float least = std::numeric_limits<float>::infinity();
     const auto* data = static_cast<const std::byte*>(view.data);
     with_loader(view.dtype, [&](auto load) {
         for (std::uint64_t i = 0; i < view.elements; ++i) {
@@ -158,13 +159,16 @@ ExactScan exact_scan(const GradientView& view, float r) {
             const float value = unscaled(raw, r);
             if (is_finite_bits(raw) && is_finite_bits(value)) {
                 scan.sum.add(value);
-                scan.max_finite_abs = std::max(scan.max_finite_abs, std::fabs(value));
+                const float magnitude = std::fabs(value);
+                scan.max_finite_abs = std::max(scan.max_finite_abs, magnitude);
+                least = std::min(least, magnitude == 0.0F ? least : magnitude);
             } else {
                 if (!scan.first_bad) scan.first_bad = i;
                 ++scan.bad_elements;
             }
         }
     });
+    if (is_finite_bits(least)) scan.least_nonzero_abs = least;
     return scan;
 }
 

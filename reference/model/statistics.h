@@ -39,6 +39,7 @@ double tensor_norm(const GradientSummary& summary);
 struct ExactScan {
     ExactSumOfSquares sum;                   ///< Of the good elements' unscaled FP32 values.
     float max_finite_abs = 0.0F;             ///< Over the good elements.
+    float least_nonzero_abs = 0.0F;          ///< Likewise; 0 when there is none.
     std::uint64_t bad_elements = 0;          ///< NaN or infinite, before or after unscaling.
     std::optional<std::uint64_t> first_bad;  ///< Index of the first of them.
 };

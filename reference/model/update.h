@@ -65,6 +65,20 @@ struct SecondFused {
     static float sum_of_products(float a, float b, float c, float d) { return std::fma(c, d, a * b); }
 };
 
+/// g * g, and the greater of two with NaN if either is NaN and +0 of two zeros. Number types for which these are more
+/// than their operations (an interval's square is not the product of two unrelated values) overload them beside
+/// themselves.
+template <class T>
+T square(const T& g) {
+    return g * g;
+}
+template <class T>
+T maximum(const T& a, const T& b) {
+    if (a != a) return a;
+    if (a == 0 && b == 0) return T(0.0F);
+    return a > b ? a : b;
+}
+
 /// Contract section 6, line by line.
 template <class Products = Uncontracted>
 struct Lines {
@@ -84,16 +98,13 @@ struct Lines {
     /// v = beta2 * v_old + (1 - beta2) * (g * g)
     template <class T>
     static T second_moment(const T& v_old, const T& g, const LineCoefficients<T>& c) {
-        const T square = g * g;
-        return Products::sum_of_products(c.beta2, v_old, c.one_minus_beta2, square);
+        const T squared = square(g);
+        return Products::sum_of_products(c.beta2, v_old, c.one_minus_beta2, squared);
     }
     /// x = max(max_old, v), NaN if either is NaN; of two zeros +0. Stored, uncorrected. Without AMSGrad x = v.
     template <class T>
     static T running_maximum(const T& max_old, const T& v, const LineCoefficients<T>& c) {
-        if (!c.amsgrad) return v;
-        if (max_old != max_old) return max_old;
-        if (max_old == 0 && v == 0) return T(0.0F);
-        return max_old > v ? max_old : v;
+        return c.amsgrad ? maximum(max_old, v) : v;
     }
     /// p = p_old * decay - learning_rate * ((m * inverse_bias1) / (sqrt(x * inverse_bias2) + epsilon))
     template <class T>

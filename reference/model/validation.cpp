@@ -92,39 +92,75 @@ Violation other_queue(std::size_t entry, std::string_view operand, const TensorD
                           "want " + place_text(first) + " like the group's first operand, got " + place_text(tensor));
 }
 
-std::optional<Violation> check_state(const EntryDescription& entry, std::size_t index, const AdamWOptions& options) {
-    if (!entry.state) return std::nullopt;
-    const auto invalid = [&](const char* operand, std::string message) {
-        return make_violation(ErrorKind::kInvalidState, index, operand, std::move(message));
-    };
-    if (entry.state->step < 1) return invalid("step", "want at least 1 completed step, got 0");
-    if (entry.state->max_second_moment.has_value() == options.amsgrad) return std::nullopt;
-    return invalid("max_second_moment", options.amsgrad ? "want the maximum with AMSGrad on, got none"
-                                                        : "want no maximum with AMSGrad off, got one");
-}
+/// Everything that one entry breaks, in the order of the rules; `all` false stops at the first. Of one operand a rule
+/// that relies on an earlier one is not asked once that is broken.
+class EntryCheck {
+  public:
+    EntryCheck(const EntryDescription& entry, std::size_t index, const EntryDescription& first, bool all)
+        : entry_(entry), index_(index), first_(first), all_(all) {}
 
-std::optional<Violation> check_entry(const EntryDescription& entry, std::size_t index, const EntryDescription& first,
-                                     const AdamWOptions& options, const StepControl& control) {
-    const auto operands = operands_of(entry);
-    for (const auto& [name, tensor] : operands) {
-        if (tensor == nullptr) continue;
-        if (auto violation = check_tensor(*tensor, name == "gradients", index, name)) return violation;
-        if (tensor->layout.shape != entry.parameters.layout.shape) {
-            return make_violation(ErrorKind::kShapeMismatch, index, name,
-                                  "want the parameters' shape " + list_to_string(entry.parameters.layout.shape) +
-                                      ", got " + list_to_string(tensor->layout.shape));
+    std::vector<Violation> run(const AdamWOptions& options, const StepControl& control) {
+        for (const auto& [name, tensor] : operands_of(entry_)) {
+            if (tensor != nullptr) check_operand(name, *tensor);
         }
-        if (tensor->device != first.parameters.device || tensor->queue != first.parameters.queue) {
-            return other_queue(index, name, first.parameters, *tensor);
+        if (goes_on()) check_state(options);
+        if (goes_on()) check_step(control);
+        return std::move(found_);
+    }
+
+  private:
+    bool goes_on() const { return all_ || found_.empty(); }
+
+    void check_operand(std::string_view name, const TensorDescription& tensor) {
+        if (!goes_on()) return;
+        if (auto violation = check_tensor(tensor, name == "gradients", index_, name)) found_.push_back(*violation);
+        const auto& shape = entry_.parameters.layout.shape;
+        if (goes_on() && tensor.layout.shape != shape) {
+            found_.push_back(make_violation(ErrorKind::kShapeMismatch, index_, name,
+                                            "want the parameters' shape " + list_to_string(shape) + ", got " +
+                                                list_to_string(tensor.layout.shape)));
+        }
+        const TensorDescription& leader = first_.parameters;
+        if (goes_on() && (tensor.device != leader.device || tensor.queue != leader.queue)) {
+            found_.push_back(other_queue(index_, name, leader, tensor));
         }
     }
-    if (auto violation = check_state(entry, index, options)) return violation;
-    const bool advances = !control.skip_update && count_of(entry.parameters) != 0;
-    if (advances && entry.state && entry.state->step == std::numeric_limits<std::uint64_t>::max()) {
-        return make_violation(ErrorKind::kStepOverflow, index, "step",
-                              "want step + 1 below 2^64, got step " + std::to_string(entry.state->step));
+
+    void check_state(const AdamWOptions& options) {
+        if (!entry_.state) return;
+        const auto invalid = [&](const char* operand, const char* message) {
+            found_.push_back(make_violation(ErrorKind::kInvalidState, index_, operand, message));
+        };
+        if (entry_.state->step < 1) invalid("step", "want at least 1 completed step, got 0");
+        if (!goes_on() || entry_.state->max_second_moment.has_value() == options.amsgrad) return;
+        invalid("max_second_moment", options.amsgrad ? "want the maximum with AMSGrad on, got none"
+                                                     : "want no maximum with AMSGrad off, got one");
     }
-    return std::nullopt;
+
+    void check_step(const StepControl& control) {
+        const bool advances = !control.skip_update && count_of(entry_.parameters) != 0;
+        if (!advances || !entry_.state || entry_.state->step != std::numeric_limits<std::uint64_t>::max()) return;
+        found_.push_back(make_violation(ErrorKind::kStepOverflow, index_, "step",
+                                        "want step + 1 below 2^64, got step " + std::to_string(entry_.state->step)));
+    }
+
+    const EntryDescription& entry_;
+    std::size_t index_;
+    const EntryDescription& first_;
+    bool all_;
+    std::vector<Violation> found_;
+};
+
+template <class Options, std::size_t kCount>
+std::vector<Violation> broken_rules(const std::array<OptionRule<Options>, kCount>& rules, const Options& options) {
+    std::vector<Violation> found;
+    for (const auto& rule : rules) {
+        if (rule.accepts(options)) continue;
+        found.push_back(
+            make_violation(ErrorKind::kInvalidOption, std::nullopt, rule.operand,
+                           "want " + std::string(rule.wanted) + ", got " + std::to_string(rule.value(options))));
+    }
+    return found;
 }
 
 }  // namespace
@@ -166,9 +202,25 @@ std::optional<Violation> validate_step(std::span<const EntryDescription> entries
         if (auto violation = reference::check_guard(*guard)) return violation;
     }
     for (std::size_t i = 0; i < entries.size(); ++i) {
-        if (auto violation = check_entry(entries[i], i, entries.front(), options, control)) return violation;
+        auto found = EntryCheck(entries[i], i, entries.front(), false).run(options, control);
+        if (!found.empty()) return std::move(found.front());
     }
     return std::nullopt;
+}
+
+std::vector<Violation> violations_at_first_place(std::span<const EntryDescription> entries, const AdamWOptions& options,
+                                                 const StepControl& control, const GradientGuardOptions* guard) {
+    require_sound_arithmetic();
+    if (auto found = broken_rules(kAdamWOptionRules, options); !found.empty()) return found;
+    if (auto found = broken_rules(kStepControlRules, control); !found.empty()) return found;
+    if (guard != nullptr) {
+        if (auto found = broken_rules(kGuardOptionRules, *guard); !found.empty()) return found;
+    }
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        auto found = EntryCheck(entries[i], i, entries.front(), true).run(options, control);
+        if (!found.empty()) return found;
+    }
+    return {};
 }
 
 std::optional<Violation> validate_statistics(std::span<const TensorDescription> gradients, float gradient_scale) {

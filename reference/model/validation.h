@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "reference/contract/options.h"
 #include "reference/contract/tensor_layout.h"
@@ -68,6 +69,12 @@ inline std::optional<Violation> validate_step(std::span<const EntryDescription> 
                                               const StepControl& control, const GradientGuardOptions& guard) {
     return validate_step(entries, options, control, &guard);
 }
+
+/// What validate_step finds, and everything else that is wrong at the same place: with the options, the control, the
+/// guard, or the first entry that offends, one violation for each rule table and operand. Which of the rules that one
+/// entry breaks is reported is not promised; empty when all is right.
+std::vector<Violation> violations_at_first_place(std::span<const EntryDescription> entries, const AdamWOptions& options,
+                                                 const StepControl& control, const GradientGuardOptions* guard);
 
 /// Contract section 3 for gradient_stats_sync: the scale, then each gradient (site: index, "gradients").
 std::optional<Violation> validate_statistics(std::span<const TensorDescription> gradients, float gradient_scale);

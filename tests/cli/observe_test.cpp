@@ -42,7 +42,7 @@ TEST(Observe, AStepUnderAllObserversSaysWhatTheyChecked) {
         names.push_back(observer["name"]);
         for (const auto& [what, count] : observer["checked"].items()) EXPECT_GT(count, 0) << observer["name"] << what;
     }
-    EXPECT_EQ(names, (Words{"bounds", "init", "races", "barriers", "inputs", "leaks", "counts"}));
+    EXPECT_EQ(names, (Words{"bounds", "init", "registers", "races", "barriers", "inputs", "leaks", "counts"}));
     EXPECT_FALSE(run.contains("counts"));
 }
 
@@ -67,7 +67,7 @@ TEST(Observe, ObserversAreChosenByName) {
 TEST(Observe, AnObserverWithNothingToCheckIsReported) {
     const Words flags{"--observe", "all", "--skip-update"};
     const json run = run_json("step", GroupBuilder().entry("w", {0.5F}), flags);
-    EXPECT_EQ(run["nothing_to_check"], json({"bounds", "init", "races", "barriers", "inputs", "counts"}));
+    EXPECT_EQ(run["nothing_to_check"], json({"bounds", "init", "registers", "races", "barriers", "inputs", "counts"}));
     const TemporaryFolder folder;
     const Ended text =
         run_program({"step", GroupBuilder().entry("w", {0.5F}).write(folder), "--observe", "all", "--skip-update"});

@@ -87,7 +87,7 @@ TEST(PtxRun, DynamicSharedMemoryAndTheRequiredBlock) {
     EXPECT_EQ(ran["buffers"][1]["values"], json({63, 62}));
     std::vector<std::string> names;
     for (const json& observer : ran["observers"]) names.push_back(observer["name"]);
-    EXPECT_EQ(names, (Words{"bounds", "init", "races", "barriers", "inputs", "leaks", "counts"}));
+    EXPECT_EQ(names, (Words{"bounds", "init", "registers", "races", "barriers", "inputs", "leaks", "counts"}));
 }
 
 TEST(PtxRun, ARaceIsAFindingWithBothPlaces) {

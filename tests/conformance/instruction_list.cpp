@@ -110,6 +110,55 @@ void add_control_flow(std::vector<std::string>& names) {
     }
 }
 
+void add_copies_and_hints(std::vector<std::string>& names) {
+    for (const char* name : {"cp.async.ca.shared.global:4",
+                             "cp.async.ca.shared.global:8",
+                             "cp.async.ca.shared.global:16",
+                             "cp.async.cg.shared.global:16",
+                             "cp.async.cg.shared.global.L2::128B:16",
+                             "cp.async.ca.shared.global:zfill",
+                             "cp.async.cg.shared.global:zfill",
+                             "cp.async.ca.shared.global:ignore",
+                             "cp.async.cg.shared.global:ignore",
+                             "cp.async.wait_group",
+                             "prefetch.L1",
+                             "prefetch.L2",
+                             "prefetch.global.L1",
+                             "prefetch.global.L2",
+                             "prefetch.global.L2::evict_last",
+                             "prefetchu.L1",
+                             "discard.L2",
+                             "discard.global.L2",
+                             "applypriority.L2::evict_normal",
+                             "applypriority.global.L2::evict_normal",
+                             "createpolicy.fractional.L2::evict_first.b64",
+                             "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64",
+                             "createpolicy.range.L2::evict_last.L2::evict_first.b64",
+                             "createpolicy.cvt.L2.b64",
+                             "ld.global.L2::cache_hint.u32",
+                             "st.global.L2::cache_hint.u32",
+                             "red.global.add.L2::cache_hint.u32",
+                             "ldu.global.u32",
+                             "ldu.global.v4.f32"}) {
+        names.emplace_back(name);
+    }
+    // .sat says nothing that a conversion to an integer does not do anyway.
+    for (const char* name : {"cvt.rzi.sat.s32.f32", "cvt.rni.sat.u8.f32", "cvt.rmi.ftz.sat.s16.f32",
+                             "cvt.rpi.sat.u64.f64", "cvt.rzi.sat.s32.f16"}) {
+        names.emplace_back(name);
+    }
+    for (const std::string sources : {"f16", "bf16"}) {
+        for (const std::string& result : {sources, std::string("u16"), std::string("s32")}) {
+            names.push_back("set.eq." + result + "." + sources);
+            names.push_back("set.ltu.or." + result + "." + sources);
+        }
+    }
+    for (const char* name : {"set.ge.f16x2.f16x2", "set.neu.and.f16x2.f16x2", "set.lt.bf16x2.bf16x2",
+                             "set.gt.u32.f16x2", "set.eq.f16.f32", "set.lt.u16.f16"}) {
+        names.emplace_back(name);
+    }
+}
+
 }  // namespace
 
 std::vector<std::string> composed_instructions() {
@@ -118,6 +167,7 @@ std::vector<std::string> composed_instructions() {
     add_memory(names);
     add_control_flow(names);
     add_selections(names);
+    add_copies_and_hints(names);
     for (const char* name :
          {"mov.b32:pack2", "mov.b32:unpack2", "mov.b64:pack2", "mov.b64:unpack2", "mov.b64:pack4", "mov.b64:unpack4"}) {
         names.emplace_back(name);

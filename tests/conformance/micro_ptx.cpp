@@ -198,8 +198,12 @@ std::string module_head(const std::string& instruction) {
     const bool old_bf16 = opcode == "fma" || opcode == "min" || opcode == "max" || opcode == "abs" || opcode == "neg" ||
                           (opcode == "cvt" && from_f32);
     const bool ampere_86 = parts.take("xorsign");
-    const bool hopper = (is_bf16(first) || is_bf16(second)) && !old_bf16;
-    return std::string(".version 8.1\n.target ") +
+    const auto has = [&](const char* part) { return instruction.find(part) != std::string::npos; };
+    const bool new_tf32 = has(".tf32.f32") && !has(".rna.");
+    const bool hopper = ((is_bf16(first) || is_bf16(second)) && !old_bf16) || new_tf32 || opcode == "elect" ||
+                        opcode == "griddepcontrol" || has(".u16x2") || has(".s16x2") || has(".relu.s") ||
+                        has("cluster") || has(".proxy.async");
+    return std::string(has("::entry") ? ".version 8.3\n.target " : ".version 8.1\n.target ") +
            (hopper      ? "sm_90"
             : ampere_86 ? "sm_86"
                         : "sm_80") +

@@ -128,7 +128,9 @@ std::optional<InstructionModel> find_model(std::string_view name, const ModelOpt
     attempt([&] { return float_model(parts, options); });
     attempt([&] { return compare_model(parts, options); });
     attempt([&] { return convert_model(parts, options); });
+    attempt([&] { return rare_convert_model(parts); });
     attempt([&] { return approximate_model(parts, options); });
+    attempt([&] { return bounded_model(parts, options); });
     attempt([&] { return int_model(parts); });
     attempt([&] { return carry_model(name); });
     attempt([&] { return bits_model(parts); });

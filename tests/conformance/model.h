@@ -76,6 +76,8 @@ struct InstructionModel {
     Format narrow = Format::F32;
     LaneModel lane;
     WarpModel warp;
+    /// Approximate instructions with a bound that is not a number of ulps: whether results[0] of these sources will do.
+    std::function<bool(const Bits* sources, Bits got)> within;
     /// Operands, for what is not written "d, a, b": $0, $1... stand for results, then sources, $m for the member mask.
     std::string pattern;
     /// In place of one instruction: whole lines with the same placeholders.
@@ -119,7 +121,9 @@ std::optional<InstructionModel> find_model(std::string_view name, const ModelOpt
 std::optional<InstructionModel> float_model(NameParts parts, const ModelOptions& options);
 std::optional<InstructionModel> compare_model(NameParts parts, const ModelOptions& options);
 std::optional<InstructionModel> convert_model(NameParts parts, const ModelOptions& options);
+std::optional<InstructionModel> rare_convert_model(NameParts parts);
 std::optional<InstructionModel> approximate_model(NameParts parts, const ModelOptions& options);
+std::optional<InstructionModel> bounded_model(NameParts parts, const ModelOptions& options);
 std::optional<InstructionModel> int_model(NameParts parts);
 std::optional<InstructionModel> carry_model(std::string_view name);
 std::optional<InstructionModel> bits_model(NameParts parts);

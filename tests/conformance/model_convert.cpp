@@ -84,6 +84,7 @@ std::optional<InstructionModel> convert_model(NameParts parts, const ModelOption
     mode.saturate = parts.take("sat");
     mode.relu = parts.take("relu");
     mode.satfinite = parts.take("satfinite");
+    if (mode.satfinite) mode.ftz = false;  // ptxas: ".satfinite cannot be combined with .ftz"
     if (!parts.empty()) return std::nullopt;
     if (int_rounding >= 0) mode.rounding = kRoundings[int_rounding];
     if (float_rounding >= 0) mode.rounding = kRoundings[float_rounding];
@@ -98,6 +99,7 @@ std::optional<InstructionModel> convert_model(NameParts parts, const ModelOption
         return float_to_float_model(*from, *to, mode, integral);
     }
     if (is_scalar_float(*from) && to->is_integer()) {
+        // Results are clamped anyway: "for float-to-integer conversions .sat is redundant".
         if (int_rounding < 0) return std::nullopt;
         return int_result_model(*from, *to, mode.rounding, mode.ftz);
     }

@@ -222,13 +222,29 @@ std::optional<InstructionModel> set_model(NameParts parts, const ModelOptions& o
     if (parts.opcode() != "set") return std::nullopt;
     const auto source = parts.take_type();
     const auto result = parts.take_type();
-    if (!source || !result || source->kind == PtxType::Kind::FloatPair) return std::nullopt;
+    if (!source || !result) return std::nullopt;
     const bool ftz = parts.take("ftz") || (options.flush_all && source->format == Format::F32);
     const auto comparison = take_comparison(parts, *source, ftz);
     const int bool_op = parts.take_one({"and", "or", "xor"});
     if (!comparison || !parts.empty()) return std::nullopt;
     std::vector<PtxType> sources(2, *source);
     if (bool_op >= 0) sources.push_back(*parse_type("pred"));
+    if (source->kind == PtxType::Kind::FloatPair) {
+        // Each half by itself: all ones of its 16 bits, or its format's one.
+        const Bits yes = result->kind == PtxType::Kind::FloatPair ? one(result->format) : 0xffff;
+        InstructionModel model =
+            lane_model(sources, *result, [comparison = *comparison, bool_op, yes](const Bits* in, Bits* out) {
+                out[0] = 0;
+                for (int half = 0; half < 2; ++half) {
+                    const bool holds = comparison((in[0] >> (16 * half)) & 0xffff, (in[1] >> (16 * half)) & 0xffff);
+                    const bool set = bool_op < 0 ? holds : combine(static_cast<BoolOp>(bool_op), holds, in[2] != 0);
+                    out[0] |= (set ? yes : 0) << (16 * half);
+                }
+                return true;
+            });
+        model.relation = Relation::Comparison;
+        return model;
+    }
     const Bits yes = result->kind == PtxType::Kind::Float ? one(result->format) : ones(result->bits);
     InstructionModel model =
         lane_model(sources, *result, [comparison = *comparison, bool_op, yes](const Bits* in, Bits* out) {

@@ -93,6 +93,37 @@ std::optional<InstructionModel> two_operand_model(NameParts parts, const PtxType
     return std::nullopt;
 }
 
+/// min, max and add of two integers of 16 bits in a word.
+std::optional<InstructionModel> pair_of_ints_model(NameParts parts, bool is_signed) {
+    const std::string opcode = parts.opcode();
+    const bool relu = parts.take("relu");
+    if (!parts.empty() || (opcode != "add" && opcode != "min" && opcode != "max")) return std::nullopt;
+    if (relu && (opcode == "add" || !is_signed)) return std::nullopt;
+    const PtxType type = *parse_type(is_signed ? "s16x2" : "u16x2");
+    const IntFormat f{16, is_signed};
+    return lane_model(
+        {type, type}, type, always([=](const Bits* in) {
+            Bits result = 0;
+            for (int half = 0; half < 2; ++half) {
+                const Bits a = (in[0] >> (16 * half)) & 0xffff, b = (in[1] >> (16 * half)) & 0xffff;
+                Bits one = opcode == "add" ? (a + b) & 0xffff : opcode == "min" ? int_min(f, a, b) : int_max(f, a, b);
+                if (relu && value_of(f, one) < 0) one = 0;
+                result |= one << (16 * half);
+            }
+            return result;
+        }));
+}
+
+std::optional<InstructionModel> relu_model(NameParts parts, const PtxType& type) {
+    const std::string opcode = parts.opcode();
+    const IntFormat f = type.int_format();
+    if (!parts.empty() || f != IntFormat{32, true} || (opcode != "min" && opcode != "max")) return std::nullopt;
+    return lane_model({type, type}, type, always([=](const Bits* in) {
+                          const Bits result = opcode == "min" ? int_min(f, in[0], in[1]) : int_max(f, in[0], in[1]);
+                          return value_of(f, result) < 0 ? 0 : result;
+                      }));
+}
+
 std::optional<InstructionModel> other_int_model(NameParts parts, const PtxType& type) {
     const std::string& opcode = parts.opcode();
     const IntFormat f = type.int_format();
@@ -247,8 +278,11 @@ std::optional<InstructionModel> prmt_model(NameParts parts) {
 
 std::optional<InstructionModel> int_model(NameParts parts) {
     if (auto model = dot_model(parts)) return model;
+    const bool is_signed_pair = parts.take("s16x2");
+    if (is_signed_pair || parts.take("u16x2")) return pair_of_ints_model(parts, is_signed_pair);
     const auto type = parts.take_type();
     if (!type || !type->is_integer()) return std::nullopt;
+    if (parts.take("relu")) return relu_model(parts, *type);
     if (auto model = product_model(parts, *type)) return model;
     if (auto model = two_operand_model(parts, *type)) return model;
     return other_int_model(parts, *type);

@@ -105,7 +105,7 @@ std::string written_name(std::string name) {
 std::optional<InstructionModel> memory_model(std::string_view name) {
     const std::string written = written_name(std::string(name));
     NameParts parts(written);
-    const bool is_load = parts.opcode() == "ld";
+    const bool is_load = parts.opcode() == "ld" || parts.opcode() == "ldu";
     const auto type = parts.take_type();
     if ((!is_load && parts.opcode() != "st") || !type || type->kind == PtxType::Kind::Predicate) return std::nullopt;
     InstructionModel model;

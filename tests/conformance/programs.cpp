@@ -2,6 +2,7 @@
 #include "tests/conformance/programs.h"
 
 #include <iterator>
+#include <utility>
 
 #include "tests/conformance/check.h"
 #include "tests/conformance/micro_ptx.h"
@@ -10,8 +11,7 @@ namespace gradguard::conformance {
 
 namespace {
 
-constexpr std::uint32_t kThreads = 256;
-constexpr std::uint32_t kBlocks = 3;
+constexpr std::uint32_t kThreads = kProgramThreads;
 
 /// %i: index of the thread in the grid, %lane: in its block, %blk: its block, %out: where its word goes, %r0 to %r9,
 /// %rd0 to %rd9 and %p0 to %p3: free.
@@ -32,11 +32,7 @@ constexpr const char* kHead =
 
 template <class F>
 Program program(const std::string& name, const std::string& module_text, const std::string& body, F&& want) {
-    Program result;
-    result.ptx = "// " + name + "\n" + module_head(name) + module_text + kHead + body + "}\n";
-    result.config = {{kBlocks, 1, 1}, {kThreads, 1, 1}, 0};
-    for (std::uint32_t i = 0; i < kBlocks * kThreads; ++i) result.want.push_back(want(i));
-    return result;
+    return program_of(name, module_text, body, std::forward<F>(want));
 }
 
 /// Loops as many times as the lane's number says, lanes of a warp differently, and skips a side.
@@ -195,20 +191,24 @@ constexpr SpecialRegister kSpecialRegisters[] = {
     {"%lanemask_ge", [](vgpu::Dim3, vgpu::Dim3, std::uint32_t i) { return ~((1U << (i % 32)) - 1); }},
 };
 
-/// A generic address of each window, asked about by every thread: bit 0 global, 1 shared, 2 local.
+/// A generic address of each window, asked about by every thread: bit 0 global, 1 shared, 2 local, 3 constant, 4 the
+/// kernel's parameters, which are in the global window too.
 Program address_question(const std::string& name, std::uint32_t want) {
     std::string body =
         "    .local .align 4 .b8 own[4];\n"
         "    mov.u64 %rd1, words;\n    cvta.shared.u64 %rd1, %rd1;\n"
         "    mov.u64 %rd2, own;\n    cvta.local.u64 %rd2, %rd2;\n"
+        "    mov.u64 %rd3, fixed;\n    cvta.const.u64 %rd3, %rd3;\n"
+        "    mov.b64 %rd4, out;\n    cvta.param.u64 %rd4, %rd4;\n"
         "    mov.u32 %r0, 0;\n";
-    const char* const addresses[] = {"%out", "%rd1", "%rd2"};
-    for (std::uint32_t k = 0; k < 3; ++k) {
+    const char* const addresses[] = {"%out", "%rd1", "%rd2", "%rd3", "%rd4"};
+    for (std::uint32_t k = 0; k < 5; ++k) {
         body += "    " + name + " %p0, " + addresses[k] + ";\n";
         body += "    @%p0 or.b32 %r0, %r0, " + std::to_string(1U << k) + ";\n";
     }
     body += "    st.global.u32 [%out], %r0;\n    ret;\n";
-    return program(name, ".shared .align 4 .b8 words[4];\n", body, [want](std::uint32_t) { return want; });
+    return program(name, ".shared .align 4 .b8 words[4];\n.const .align 4 .u32 fixed = 5;\n", body,
+                   [want](std::uint32_t) { return want; });
 }
 
 /// Every special register of every thread of a three-dimensional launch; thread x is fastest, then y, then z.
@@ -248,6 +248,15 @@ Program special_registers(const std::string& name) {
 
 }  // namespace
 
+Program program_of(const std::string& name, const std::string& module_text, const std::string& body,
+                   const std::function<std::uint32_t(std::uint32_t)>& want) {
+    Program result;
+    result.ptx = "// " + name + "\n" + module_head(name) + module_text + kHead + body + "}\n";
+    result.config = {{kProgramBlocks, 1, 1}, {kProgramThreads, 1, 1}, 0};
+    for (std::uint32_t i = 0; i < kProgramBlocks * kProgramThreads; ++i) result.want.push_back(want(i));
+    return result;
+}
+
 std::optional<Program> program_for(std::string_view instruction) {
     const std::string name(instruction);
     if (name == "bra" || name == "bra.uni") return branches(name);
@@ -258,16 +267,22 @@ std::optional<Program> program_for(std::string_view instruction) {
         if (name == std::string(barrier) + ":count") return barriers(barrier, "3, 256");
     }
     if (name.starts_with("fence.") || name.starts_with("membar.")) return without_effect(name, "");
-    if (name == "isspacep.global") return address_question(name, 1);
-    if (name == "isspacep.shared") return address_question(name, 2);
+    if (name.starts_with("griddepcontrol.")) return without_effect(name, "");
+    if (name.starts_with("pmevent")) return without_effect(name, " 5");
+    if (name == "isspacep.global") return address_question(name, 17);
+    if (name.starts_with("isspacep.shared")) return address_question(name, 2);
     if (name == "isspacep.local") return address_question(name, 4);
+    if (name == "isspacep.const") return address_question(name, 8);
+    if (name.starts_with("isspacep.param")) return address_question(name, 16);
+    if (name == "cvta.shared::cta.u64") return address_conversion(name, "shared", true);
+    if (name == "cvta.to.shared::cta.u64") return address_conversion(name, "shared", false);
     if (name == "nanosleep.u32") return without_effect(name, " 20");
     for (const char* space : {"global", "shared", "local", "const"}) {
         if (name == std::string("cvta.") + space + ".u64") return address_conversion(name, space, true);
         if (name == std::string("cvta.to.") + space + ".u64") return address_conversion(name, space, false);
     }
     if (name == "mov.u32:special" || name == "mov.b32:special") return special_registers(name);
-    return std::nullopt;
+    return rare_program_for(name);
 }
 
 std::optional<InstructionModel> effect_model(std::string_view name) {

@@ -52,7 +52,7 @@ class FakeLaunch : public vgpu::Observed {
     std::uint32_t shared_bytes_per_block() const override { return shared_bytes_; }
     /// Instruction n stands on line n.
     vgpu::Place place(std::uint32_t instruction) const override {
-        return {kernel_, "made-up.ptx", instruction, "", "", 0};
+        return {kernel_, "made-up.ptx", instruction, "", "", 0, "", 0};
     }
     void report(vgpu::Finding finding) override { findings_.push_back(std::move(finding)); }
     bool stored_bytes(const vgpu::MemoryEvent&, std::uint32_t lane, std::span<std::byte> bytes) const override {

@@ -164,6 +164,77 @@ TEST_F(Fences, AFlagInSharedMemoryOrdersWarpsOfABlock) {
     }
 }
 
+// A ticket counter: thread 0 of each block counts, then thread `resetter` of block `block` stores 0 without an atomic.
+std::vector<vgpu::Finding> reset_ticket(Races& races, std::uint64_t block, std::uint32_t resetter, bool barrier) {
+    FakeLaunch launch(races, {{40, 1, 1}, {64, 1, 1}});
+    for (std::uint64_t b = 0; b < 40; ++b) launch.atomic({b, 0, 1}, 10, same(kFlag));
+    if (barrier) launch.barrier(block, 11);
+    launch.store({block, resetter / 32, 1U << (resetter % 32)}, 12, same(kFlag));
+    return launch.end();
+}
+
+TEST_F(Fences, WhoTookTheLastTicketMayResetTheCounter) {
+    EXPECT_TRUE(reset_ticket(races, 39, 0, false).empty());
+    EXPECT_TRUE(reset_ticket(races, 39, 40, true).empty());
+}
+TEST_F(Fences, WhoTookAnEarlierTicketMayNotResetTheCounter) {
+    for (const std::uint64_t block : {0U, 20U, 38U}) {
+        const auto findings = reset_ticket(races, block, 0, true);
+        ASSERT_EQ(findings.size(), 1U) << block;
+        EXPECT_EQ(findings[0].kind, FindingKind::Race);
+        EXPECT_EQ(findings[0].place.ptx_line, 12U);
+        EXPECT_EQ(findings[0].other->ptx_line, 10U);
+    }
+}
+TEST_F(Fences, AThreadThatTookNoTicketMayNotResetTheCounter) {
+    EXPECT_FALSE(reset_ticket(races, 39, 1, false).empty());
+    EXPECT_FALSE(reset_ticket(races, 39, 40, false).empty());
+}
+TEST_F(Fences, AnAtomicPublishesOnlyItself) {
+    FakeLaunch launch(races, kTwoBlocks);
+    launch.store({0, 0, 1}, 10, same(kData));
+    launch.atomic({0, 0, 1}, 11, same(kFlag));
+    launch.atomic({1, 0, 1}, 12, same(kFlag));
+    launch.load({1, 0, 1}, 13, same(kFlag));
+    launch.load({1, 0, 1}, 14, same(kData));
+    const auto findings = launch.end();
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].place.ptx_line, 14U);
+}
+TEST_F(Fences, AStrongStoreHidesTheAtomicsBeforeIt) {
+    FakeLaunch launch(races, {{3, 1, 1}, {64, 1, 1}});
+    launch.atomic({0, 0, 1}, 10, same(kFlag));
+    launch.store({1, 0, 1}, 11, same(kFlag), {Space::Global, 4, Order::Relaxed, Scope::Gpu});
+    launch.atomic({2, 0, 1}, 12, same(kFlag));
+    launch.store({2, 0, 1}, 13, same(kFlag));
+    const auto findings = launch.end();
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].other->ptx_line, 10U);
+}
+TEST_F(Fences, WhoHasSeenAFlagMayResetIt) {
+    for (const bool seen : {true, false}) {
+        FakeLaunch launch(races, kTwoBlocks);
+        const How flag{Space::Global, 4, Order::Volatile, Scope::System};
+        if (!seen) launch.load({1, 0, 1}, 10, same(kFlag), flag);
+        launch.store({0, 0, 1}, 11, same(kFlag), flag);
+        if (seen) launch.load({1, 0, 1}, 12, same(kFlag), flag);
+        launch.barrier(1, 13);
+        launch.load({1, 0}, 14, same(kFlag));
+        launch.load({1, 1}, 15, same(kFlag));
+        launch.barrier(1, 16);
+        launch.store({1, 1, 2}, 17, same(kFlag));
+        EXPECT_EQ(launch.end().empty(), seen);
+    }
+}
+TEST_F(Fences, AtomicsForOneBlockAreNotObservedByOthers) {
+    FakeLaunch launch(races, kTwoBlocks);
+    const How narrow{Space::Global, 4, Order::Relaxed, Scope::Cta};
+    launch.atomic({0, 0, 1}, 10, same(kFlag), narrow);
+    launch.atomic({1, 0, 1}, 11, same(kFlag), narrow);
+    launch.store({1, 0, 1}, 12, same(kFlag));
+    EXPECT_FALSE(launch.end().empty());
+}
+
 TEST_F(Fences, AGridBarrierOrdersAllBlocks) {
     for (const bool barrier : {true, false}) {
         FakeLaunch launch(races, {{8, 1, 1}, {64, 1, 1}});

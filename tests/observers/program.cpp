@@ -2,6 +2,7 @@
 #include "tests/observers/program.h"
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <numeric>
@@ -86,9 +87,13 @@ Run run_program(const Setup& setup, const std::string& kernel, std::uint64_t see
     return run;
 }
 
+std::string source_of(const std::string& program) {
+    return std::filesystem::exists(path_of(program + ".cu")) ? program + ".cu" : program + ".ptx";
+}
+
 std::vector<std::uint32_t> marked_lines(const std::string& program, const std::string& mark) {
-    std::ifstream file(path_of(program + ".cu"));
-    if (!file) throw std::runtime_error("cannot read " + path_of(program + ".cu"));
+    std::ifstream file(path_of(source_of(program)));
+    if (!file) throw std::runtime_error("cannot read " + path_of(source_of(program)));
     std::vector<std::uint32_t> lines;
     std::string line;
     for (std::uint32_t number = 1; std::getline(file, line); ++number) {

@@ -40,7 +40,9 @@ struct Setup {
 /// Runs entry `kernel` under the named observers with schedule `seed`.
 Run run_program(const Setup& setup, const std::string& kernel, std::uint64_t seed, std::string_view observers = "all");
 
-/// Lines of programs/NAME.cu that are marked "<- MARK".
+/// The source of programs/NAME.ptx: NAME.cu, or itself when it was written by hand.
+std::string source_of(const std::string& program);
+/// Lines of it that are marked "<- MARK".
 std::vector<std::uint32_t> marked_lines(const std::string& program, const std::string& mark);
 
 }  // namespace gradguard::observers::test

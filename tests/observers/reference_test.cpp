@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <random>
 #include <vector>
 
@@ -36,8 +37,7 @@ class Reference {
     void access(bool shared, std::uint32_t thread, std::uint32_t byte, bool writes) {
         std::vector<Seen>& seen = shared ? shared_[thread / kBlockThreads][byte] : global_[byte];
         for (const Seen& other : seen) {
-            const bool ordered = other.thread == thread || other.time <= threads_[thread].clock[other.thread];
-            race_ |= !ordered && (writes || other.writes);
+            race_ |= !is_ordered(other, thread) && (writes || other.writes);
         }
         seen.push_back({thread, threads_[thread].clock[thread], writes});
     }
@@ -73,6 +73,7 @@ class Reference {
     void fence(std::uint32_t t) {
         Thread& thread = threads_[t];
         join_into(thread.clock, thread.pending);
+        join_into(thread.clock, thread.pending_load);
         thread.fence = thread.clock;
         thread.has_fence = true;
         ++thread.clock[t];
@@ -80,8 +81,37 @@ class Reference {
     void atomic(std::uint32_t t, std::uint32_t flag) {
         Thread& thread = threads_[t];
         join_into(thread.pending, flags_[flag]);
-        if (thread.has_fence) join_into(flags_[flag], thread.fence);
-        join_into(flags_[flag], published_[t / kBlockThreads]);
+        release(t, flag);
+        strong(t, flag, Strong::Atomic);
+    }
+    void strong_load(std::uint32_t t, std::uint32_t flag) {
+        join_into(threads_[t].pending_load, flags_[flag]);
+        strong(t, flag, Strong::Load);
+    }
+    void strong_store(std::uint32_t t, std::uint32_t flag) {
+        flags_[flag] = {};
+        release(t, flag);
+        strong(t, flag, Strong::Store);
+    }
+    /// A load or store of a flag that is not strong. A strong write is ordered before it also when an atomic or strong
+    /// load that has read it is, directly or by a chain of atomics.
+    void weak_flag(std::uint32_t t, std::uint32_t flag, bool writes) {
+        for (const Seen& other : weak_[flag]) race_ |= !is_ordered(other, t) && (writes || other.writes);
+        const std::vector<Link>& links = strong_[flag];
+        for (std::size_t i = 0; i < links.size(); ++i) {
+            if (links[i].kind == Strong::Load) {
+                race_ |= writes && !is_ordered(links[i].seen, t);
+                continue;
+            }
+            bool ordered = is_ordered(links[i].seen, t);
+            for (std::size_t k = i + 1; k < links.size() && links[k].kind != Strong::Store; ++k)
+                ordered |= is_ordered(links[k].seen, t);
+            // What was ordered before a weak access of somebody is so before all that comes after that.
+            for (const Seen& other : weak_[flag]) ordered |= other.index > i && is_ordered(other, t);
+            race_ |= !ordered;
+        }
+        if (writes) strong_[flag].clear();
+        weak_[flag].push_back({t, threads_[t].clock[t], writes, writes ? 0 : links.size()});
     }
     bool race() const { return race_; }
 
@@ -90,16 +120,37 @@ class Reference {
         std::uint32_t thread;
         std::uint32_t time;
         bool writes;
+        std::size_t index = 0;  ///< Weak accesses of a flag: how many strong ones there were.
     };
+    enum class Strong { Load, Store, Atomic };
+    struct Link {
+        Seen seen;
+        Strong kind;
+    };
+    void strong(std::uint32_t t, std::uint32_t flag, Strong kind) {
+        for (const Seen& other : weak_[flag]) race_ |= !is_ordered(other, t) && (kind != Strong::Load || other.writes);
+        strong_[flag].push_back({{t, threads_[t].clock[t], kind != Strong::Load}, kind});
+    }
+    void release(std::uint32_t t, std::uint32_t flag) {
+        if (threads_[t].has_fence) join_into(flags_[flag], threads_[t].fence);
+        join_into(flags_[flag], published_[t / kBlockThreads]);
+    }
     struct Thread {
         Vector clock{};
         Vector fence{};
-        Vector pending{};  ///< From atomics, until a fence or a barrier.
+        Vector pending{};       ///< From atomics, until a fence or a barrier.
+        Vector pending_load{};  ///< From strong loads, until a fence.
         bool has_fence = false;
     };
+    bool is_ordered(const Seen& earlier, std::uint32_t thread) const {
+        return earlier.thread == thread || earlier.time <= threads_[thread].clock[earlier.thread];
+    }
+
     std::array<Thread, kThreads> threads_;
     std::array<Vector, kBlocks> published_{};
     std::array<Vector, kFlags> flags_{};
+    std::array<std::vector<Link>, kFlags> strong_;  ///< Since the last weak store.
+    std::array<std::vector<Seen>, kFlags> weak_;
     std::array<std::vector<Seen>, kBytes> global_;
     std::array<std::array<std::vector<Seen>, kBytes>, kBlocks> shared_;
     bool race_ = false;
@@ -142,6 +193,24 @@ void random_access(std::mt19937& random, FakeLaunch& launch, Reference& referenc
     }
 }
 
+/// A load or store of a flag by the one lane of `warp`, weak or volatile.
+void access_flag(FakeLaunch& launch, Reference& reference, Warp warp, std::uint32_t flag, std::uint32_t what) {
+    const auto lane = static_cast<std::uint32_t>(std::countr_zero(warp.mask));
+    const auto thread = static_cast<std::uint32_t>(warp.block * kBlockThreads + warp.warp * 32 + lane);
+    const bool writes = what % 2 != 0, weak = what < 2;
+    const How how{vgpu::Space::Global, 4, weak ? vgpu::Order::Weak : vgpu::Order::Volatile, vgpu::Scope::System};
+    if (writes)
+        launch.store(warp, 2004, same(kFlag + flag * 4), how);
+    else
+        launch.load(warp, 2005, same(kFlag + flag * 4), how);
+    if (weak)
+        reference.weak_flag(thread, flag, writes);
+    else if (writes)
+        reference.strong_store(thread, flag);
+    else
+        reference.strong_load(thread, flag);
+}
+
 /// Whether the observer and the reference found a race.
 std::pair<bool, bool> random_launch(std::uint32_t seed, Races& races) {
     std::mt19937 random(seed);
@@ -153,7 +222,7 @@ std::pair<bool, bool> random_launch(std::uint32_t seed, Races& races) {
     for (std::uint32_t i = 0; i < events && !reference.race(); ++i) {
         const std::uint32_t block = below(kBlocks), warp = below(2);
         const std::uint32_t thread = block * kBlockThreads + warp * 32;
-        switch (below(10)) {
+        switch (below(12)) {
             case 0:
             case 1:
             case 2:
@@ -176,9 +245,15 @@ std::pair<bool, bool> random_launch(std::uint32_t seed, Races& races) {
             }
             case 5:
             case 6: {
-                const std::uint32_t flag = below(kFlags);
-                launch.atomic({block, warp, 1}, 2003, same(kFlag + flag * 4));
-                reference.atomic(thread, flag);
+                const std::uint32_t flag = below(kFlags), mask = 1 + below(3);
+                launch.atomic({block, warp, mask}, 2003, same(kFlag + flag * 4));
+                for (std::uint32_t lane = 0; lane < 2; ++lane) {
+                    if (mask >> lane & 1) reference.atomic(thread + lane, flag);
+                }
+                break;
+            }
+            case 7: {
+                access_flag(launch, reference, {block, warp, 1U << below(2)}, below(kFlags), below(4));
                 break;
             }
             default:

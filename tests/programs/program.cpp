@@ -2,6 +2,7 @@
 #include "tests/programs/program.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -10,6 +11,8 @@
 
 namespace gradguard::programs {
 namespace {
+
+std::uint64_t launched = 0;
 
 vgpu::Address make_buffer(vgpu::Machine& machine, const Argument& argument, observers::Inputs* inputs) {
     const std::uint64_t bytes = argument.words.size() * sizeof(std::uint32_t);
@@ -45,6 +48,7 @@ Outcome launch(const vgpu::Module& module, const std::string& entry, const vgpu:
     const vgpu::EntryInfo* const info = module.find(entry);
     if (!info) throw std::runtime_error(module.file_name() + " has no entry " + entry);
     if (info->params.size() < arguments.size()) throw std::runtime_error(entry + " takes fewer arguments");
+    ++launched;
     vgpu::MachineOptions options;
     options.seed = seed;
     options.allow_approximate = approximate == Approximate::Allowed;
@@ -85,5 +89,12 @@ Outcome launch(const vgpu::Module& module, const std::string& entry, const vgpu:
     outcome.checked = set.checked();
     return outcome;
 }
+
+std::uint64_t seeds(std::uint64_t usual) {
+    const char* const wanted = std::getenv("GRADGUARD_SEEDS");
+    return wanted ? std::max<std::uint64_t>(usual, std::stoull(wanted)) : usual;
+}
+
+std::uint64_t launches() { return launched; }
 
 }  // namespace gradguard::programs

@@ -50,4 +50,11 @@ Outcome launch(const vgpu::Module& module, const std::string& entry, const vgpu:
                const std::vector<Argument>& arguments, std::uint64_t seed,
                Approximate approximate = Approximate::Refused);
 
+/// How many schedules a program runs under: `usual`, or GRADGUARD_SEEDS of the environment if that is more. Throws
+/// std::invalid_argument if that is no number.
+std::uint64_t seeds(std::uint64_t usual);
+
+/// Launches so far.
+std::uint64_t launches();
+
 }  // namespace gradguard::programs

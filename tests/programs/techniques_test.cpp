@@ -28,7 +28,7 @@ std::shared_ptr<const vgpu::Module> by_nvcc(const std::string& level) {
 /// Runs an entry under several schedules; its first output must be `wanted`.
 void expect_result(const vgpu::Module& module, const std::string& entry, const vgpu::LaunchConfig& config,
                    const std::vector<Argument>& arguments, const Words& wanted) {
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    for (std::uint64_t seed = 0; seed < seeds(20); ++seed) {
         const Outcome got = launch(module, entry, config, arguments, seed);
         ASSERT_EQ(got.findings, "") << entry << " seed " << seed;
         ASSERT_EQ(got.outputs.at(0), wanted) << entry << " seed " << seed;

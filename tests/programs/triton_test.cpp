@@ -41,7 +41,7 @@ Words bits_of(const std::vector<float>& values) {
 void expect_result(const std::string& kernel, std::uint32_t programs, const std::vector<Argument>& arguments,
                    const std::vector<float>& wanted) {
     const auto module = load(path_of(kernel));
-    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    for (std::uint64_t seed = 0; seed < seeds(10); ++seed) {
         const Outcome got = launch(*module, kernel, grid_of(programs), arguments, seed);
         ASSERT_EQ(got.findings, "") << "seed " << seed;
         ASSERT_EQ(got.outputs.at(0), bits_of(wanted)) << "seed " << seed;
@@ -140,7 +140,7 @@ TEST(Triton, AdamwLiesInsideTheBoundOfItsApproximateInstructions) {
     }
     EXPECT_THROW(launch(*module, "adamw", {{2}, {128}, 0}, arguments, 0), vgpu::PtxError);
     std::set<Words> different;
-    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    for (std::uint64_t seed = 0; seed < seeds(10); ++seed) {
         const Outcome got = launch(*module, "adamw", {{2}, {128}, 0}, arguments, seed, Approximate::Allowed);
         ASSERT_EQ(got.findings, "") << "seed " << seed;
         ASSERT_NO_FATAL_FAILURE(expect_step(step, got)) << "seed " << seed;

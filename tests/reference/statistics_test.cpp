@@ -121,6 +121,16 @@ TEST(Statistics, TheFirstBadElementIsFoundBeforeAndAfterUnscaling) {
     EXPECT_EQ(scan.max_finite_abs, 2.0F);
 }
 
+TEST(ExactScan, TheLeastMagnitudeIsThatOfTheGoodElementsThatAreNotZero) {
+    const auto least = [](const std::vector<float>& values, float r) {
+        return exact_scan(gradguard::testing::f32(values).view(), r).least_nonzero_abs;
+    };
+    EXPECT_EQ(least({4.0F, -0.5F, 0.0F, std::numeric_limits<float>::quiet_NaN(), 1.0F}, 2.0F), 1.0F);
+    EXPECT_EQ(least({0.0F, -0.0F, std::numeric_limits<float>::infinity()}, 1.0F), 0.0F);
+    EXPECT_EQ(least({}, 1.0F), 0.0F);
+    EXPECT_EQ(least({0x1p-149F, 1.0F}, 1.0F), 0x1p-149F);
+}
+
 TEST(Statistics, EveryHalfPatternGoesThroughLoadUnscaleAndFlag) {
     for (const DType dtype : {DType::kF16, DType::kBF16}) {
         for (const float scale : {1.0F, 3.0F, 65536.0F, 0x1p-112F, 0x1p-113F, 0x1.fffffep127F}) {

@@ -2,6 +2,7 @@
 // States, steps, device limits and the order of the checks (contract sections 2 and 3).
 #include <gtest/gtest.h>
 #include <limits>
+#include <string>
 
 #include "tests/reference/descriptions.h"
 
@@ -113,6 +114,50 @@ TEST(Validation, DeviceLimitsAreThoseOfTheReduction) {
         ASSERT_TRUE(violation) << row;
         EXPECT_EQ(violation->kind, ErrorKind::kUnsupportedDevice);
     }
+}
+
+/// "kind operand" of each.
+std::vector<std::string> found(const std::vector<EntryDescription>& entries, const AdamWOptions& options = {},
+                               const StepControl& control = {}, const GradientGuardOptions& guard = {}) {
+    std::vector<std::string> texts;
+    for (const Violation& violation : violations_at_first_place(entries, options, control, &guard)) {
+        const std::string entry = violation.site.entry ? std::to_string(*violation.site.entry) + " " : "";
+        texts.push_back(std::string(to_string(violation.kind)) + " " + entry + violation.site.operand);
+    }
+    return texts;
+}
+
+TEST(Validation, AllThatIsWrongAtTheFirstPlaceIsFoundAndNothingElsewhere) {
+    using Texts = std::vector<std::string>;
+    EXPECT_EQ(found({entry({4}), entry({2})}), Texts());
+    auto bad = entry({4}, true);
+    bad.gradients.layout.byte_offset = 2;
+    bad.gradients.queue = 7;
+    bad.state->second_moment = gradguard::testing::dense({5});
+    bad.state->step = kLastStep;
+    auto later = entry({4});
+    later.parameters.layout.byte_offset = 1;
+    EXPECT_EQ(found({entry({4}), bad, later}),
+              Texts({"InvalidTensor 1 gradients", "DifferentExecutionQueue 1 gradients",
+                     "ShapeMismatch 1 second_moment", "InvalidState 1 max_second_moment", "StepOverflow 1 step"}));
+    AdamWOptions options;
+    options.beta1 = 1.0F;
+    options.epsilon = 0.0F;
+    EXPECT_EQ(found({bad}, options, {.gradient_scale = 0.0F}), Texts({"InvalidOption beta1", "InvalidOption epsilon"}));
+    EXPECT_EQ(found({bad}, {}, {.gradient_scale = 0.0F}, {.epsilon = 0.0F}).front(), "InvalidOption gradient_scale");
+    EXPECT_EQ(found({bad}, {}, {}, {.epsilon = 0.0F}), Texts({"InvalidOption guard_epsilon"}));
+}
+
+TEST(Validation, TheFirstOfAllIsTheOneThatIsReported) {
+    auto bad = entry({4});
+    bad.state->step = 0;
+    bad.state->first_moment.queue = 3;
+    const auto all = violations_at_first_place(std::vector{bad}, {}, {}, nullptr);
+    const auto first = validate_step(std::vector{bad}, {}, {}, nullptr);
+    ASSERT_EQ(all.size(), 2U);
+    ASSERT_TRUE(first);
+    EXPECT_EQ(all[0].message, first->message);
+    EXPECT_EQ(all[0].kind, first->kind);
 }
 
 }  // namespace

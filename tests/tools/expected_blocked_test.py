@@ -33,6 +33,8 @@ PYTEST = """<testsuites><testsuite>
   <testcase classname="oracle_py.tests.test_a" name="test_b" time="0.2"/>
   <testcase classname="oracle_py.tests.test_a" name="test_c" time="0.2">
     <skipped type="pytest.skip" message="no torch">x.py:3: no torch</skipped></testcase>
+  <testcase classname="" name="python.tests.test_d" time="0">
+    <skipped message="collection skipped">('/x/test_d.py', 8, 'Skipped: blocked: not built')</skipped></testcase>
 </testsuite></testsuites>
 """
 HERE, ABSENT = {"cuda": None}, {"cuda": "no driver"}
@@ -65,6 +67,7 @@ class ReadResults(unittest.TestCase):
         self.assertEqual(self.read(PYTEST), {
             "oracle_py.tests.test_a::test_b": ("passed", ""),
             "oracle_py.tests.test_a::test_c": ("blocked", "no torch"),
+            "python.tests.test_d": ("blocked", "blocked: not built"),
         })
 
 

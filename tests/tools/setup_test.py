@@ -33,9 +33,9 @@ class SetUp(unittest.TestCase):
         file.write_text(f"#!/bin/bash\n{text}\n")
         file.chmod(0o755)
 
-    def run_setup(self, *arguments):
+    def run_setup(self, *arguments, **environment):
         return subprocess.run(["bash", "tools/setup.sh", *arguments], cwd=self.root, capture_output=True, text=True,
-                              env={"PATH": str(self.bin), "HOME": str(self.root), "LC_ALL": "C"})
+                              env={"PATH": str(self.bin), "HOME": str(self.root), "LC_ALL": "C"} | environment)
 
     def expect_error(self, *parts):
         done = self.run_setup()
@@ -53,6 +53,10 @@ class SetUp(unittest.TestCase):
 
     def test_unknown_argument(self):
         self.assertEqual(self.run_setup("--lsit").returncode, 2)
+
+    def test_unknown_choice_of_pytorch(self):
+        done = self.run_setup(GRADGUARD_TORCH="cpu")
+        self.assertEqual((done.returncode, done.stderr), (1, "setup: GRADGUARD_TORCH is 'cpu'; want none, or nothing\n"))
 
     def test_neither_root_nor_sudo(self):
         self.stand_in("id", "echo 1000")

@@ -104,6 +104,12 @@ int dispatch(const Request& request, const std::string& replay) {
             return bench::run_vgpu_bench(request.bench_json, request.bench_observers);
         case Command::kPtx:
             return run_ptx(request.ptx);
+        case Command::kCheck:
+            return run_check(request.check);
+        case Command::kReplay:
+            return run_replay(request.replay);
+        case Command::kHunt:
+            return run_hunt(request.hunt);
         case Command::kExit:
             break;
     }

@@ -40,6 +40,10 @@ void add_place(Json& json, const vgpu::Place& place, const vgpu::Dim3& block, co
     json["instruction"] = place.instruction;
     json["source_file"] = place.source_line != 0 ? Json(place.source_file) : Json(nullptr);
     json["source_line"] = place.source_line != 0 ? Json(place.source_line) : Json(nullptr);
+    if (place.inlined_line != 0) {
+        json["inlined_file"] = place.inlined_file;
+        json["inlined_line"] = place.inlined_line;
+    }
     json["block"] = dim_json(block);
     json["thread"] = dim_json(thread);
 }
@@ -65,6 +69,7 @@ Json finding_json(const vgpu::Finding& finding) {
         add_place(other, *finding.other, finding.other_block, finding.other_thread);
         other["access"] = name_of(finding.other_access);
     }
+    if (!finding.register_name.empty()) json["register"] = finding.register_name;
     if (!finding.detail.empty()) json["detail"] = finding.detail;
     return json;
 }

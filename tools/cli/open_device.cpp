@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/open_device.h"
 
+#include "harness/devices/kernel_folder.h"
 #include "harness/devices/registry.h"
 #include "harness/devices/virtual_device.h"
 
@@ -16,7 +17,12 @@ OpenDevice::OpenDevice(const ScanRequest& request)
     if (!virtual_ && (request.observers != "none" || request.count)) {
         throw harness::DeviceUnavailable("--observe and --count need the virtual GPU, and this is " + name_);
     }
-    device_->set_kernel_source(KernelSource::embedded(request.contracted));
+    try {
+        device_->set_kernel_source(request.kernels ? harness::kernels_from_folder(*request.kernels, request.contracted)
+                                                   : KernelSource::embedded(request.contracted));
+    } catch (const std::invalid_argument& error) {
+        throw UsageError(std::string("--kernels: ") + error.what());
+    }
     queue_ = device_->create_queue();
 }
 

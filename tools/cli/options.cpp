@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "harness/observers/registry.h"
+#include "tools/cli/check_options.h"
 #include "tools/cli/number_text.h"
 #include "tools/cli/version.h"
 
@@ -21,6 +22,9 @@ constexpr const char* kMainHelp =
 constexpr const char* kMainFooter = R"(Examples:
   gradguard step group.safetensors                  one guarded step, every element checked
   gradguard stats group.safetensors                 the scan alone: norm, maximum, bad tensors
+  gradguard check --time 60s                        drawn cases against every property
+  gradguard replay case.json                        one case, explained step by step
+  gradguard hunt                                    the inputs that fill the bounds
   gradguard bench vgpu                              how fast the virtual GPU is on this machine
   gradguard ptx kernel.ptx                          what any PTX file holds; with --entry, runs it
 
@@ -39,7 +43,8 @@ Examples:
   gradguard step group.safetensors
   gradguard step step1.safetensors step2.safetensors step3.safetensors --max-norm 0.5
   gradguard step group.safetensors --steps 100 --amsgrad --out after.safetensors --json
-  gradguard step group.safetensors --learning-rate 0x1p-10 --max-norm none --fmad off)";
+  gradguard step group.safetensors --learning-rate 0x1p-10 --max-norm none --fmad off
+  gradguard step group.safetensors --kernels my_kernels --observe all)";
 
 constexpr const char* kStatsFooter = R"(Reads the NAME.grad tensors and the metadata gradient_scale of each file.
 
@@ -140,6 +145,8 @@ void add_scan_options(CLI::App& app, ScanRequest& request) {
                      [&request](const std::string& text) { request.device = text; });
     table.add_choice("--fmad", {"on", "off"}, "kernels compiled with or without contraction [on]",
                      [&request](const std::string& text) { request.contracted = text == "on"; });
+    table.add("--kernels", "FOLDER", "statistics.ptx and update.ptx from here in place of the library's own",
+              [&request](const std::string& text) { request.kernels = text; });
     table.add_u64("--schedule-seed", "how the virtual GPU interleaves its work [0]",
                   [&request](std::uint64_t seed) { request.schedule_seed = seed; });
     add_observe(app, request.observers);
@@ -199,6 +206,8 @@ void add_ptx_options(CLI::App& app, PtxRequest& request) {
     table.add_u64("--values", "how many values of each buffer to print [8]",
                   [&request](std::uint64_t values) { request.values = values; });
     add_observe(app, request.observers);
+    app.add_flag("--allow-approximate", request.allow_approximate,
+                 "run instructions with an error bound (sin.approx, div.full...): the seed picks a value inside it");
     app.add_flag("--count", request.count, kCountHelp);
     app.add_flag("--json", request.json, "print one JSON object on standard output");
 }
@@ -208,7 +217,8 @@ void check_ptx(const CLI::App& app, const PtxRequest& request) {
     if (!request.entry.empty()) return;
     for (const CLI::Option* option : app.get_options()) {
         const std::string name = option->get_name();
-        if (option->count() > 0 && name != "FILE" && name != "--json" && name != "--entry") {
+        if (option->count() > 0 && name != "FILE" && name != "--json" && name != "--entry" &&
+            name != "--allow-approximate") {
             throw UsageError(name + ": needs --entry");
         }
     }
@@ -282,6 +292,9 @@ Request parse_command_line(int argc, char** argv) {
     CLI::App* ptx =
         app.add_subcommand("ptx", "Lists or runs the kernels of any PTX file on the virtual GPU.")->footer(kPtxFooter);
     add_ptx_options(*ptx, request.ptx);
+    const CLI::App* check = add_check(app, request.check);
+    const CLI::App* replay = add_replay(app, request.replay);
+    const CLI::App* hunt = add_hunt(app, request.hunt);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -289,7 +302,11 @@ Request parse_command_line(int argc, char** argv) {
         app.exit(error, std::cout, std::cerr);
         return request;
     }
-    if (ptx->parsed()) {
+    if (check->parsed() || replay->parsed()) {
+        request.command = check->parsed() ? Command::kCheck : Command::kReplay;
+    } else if (hunt->parsed()) {
+        request.command = Command::kHunt;
+    } else if (ptx->parsed()) {
         check_ptx(*ptx, request.ptx);
         request.command = Command::kPtx;
     } else if (step->parsed()) {

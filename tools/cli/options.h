@@ -11,6 +11,8 @@
 
 #include "harness/vgpu/options.h"
 #include "reference/contract/options.h"
+#include "tools/cli/check_request.h"
+#include "tools/cli/hunt_command.h"
 
 namespace gradguard::tools {
 
@@ -21,6 +23,7 @@ enum ExitStatus : int {
     kBadInput = 2,
     kNonFinite = 3,
     kDeviceTrouble = 4,
+    kInterrupted = 130,  ///< As shells have it for SIGINT.
 };
 
 /// A command line that asks for nothing sensible; exit status 2.
@@ -34,6 +37,7 @@ struct ScanRequest {
     std::string device = "vgpu";
     std::uint64_t schedule_seed = 0;
     bool contracted = true;               ///< --fmad: which build of the kernels.
+    std::optional<std::string> kernels;   ///< Folder of somebody else's kernels.
     std::optional<float> gradient_scale;  ///< Overrides the files' metadata.
     std::string observers = "none";       ///< "all", "none", or names with commas between.
     bool count = false;
@@ -66,11 +70,12 @@ struct PtxRequest {
     std::uint64_t budget = vgpu::MachineOptions{}.instruction_budget;
     std::uint64_t values = 8;  ///< Printed of each buffer.
     std::string observers = "all";
+    bool allow_approximate = false;  ///< Runs instructions that have an error bound in place of a result.
     bool count = false;
     bool json = false;
 };
 
-enum class Command { kExit, kStep, kStats, kBenchVgpu, kPtx };
+enum class Command { kExit, kStep, kStats, kBenchVgpu, kPtx, kCheck, kReplay, kHunt };
 
 /// The command line as data.
 struct Request {
@@ -80,6 +85,9 @@ struct Request {
     bool bench_json = false;
     std::string bench_observers = "none";
     PtxRequest ptx;
+    CheckRequest check;
+    ReplayRequest replay;
+    HuntRequest hunt;
 };
 
 /// Reads the command line; prints help or version where that is asked for. Throws UsageError.

@@ -93,7 +93,7 @@ void print_listing(const PtxRequest& request, std::span<const vgpu::EntryInfo> e
 }
 
 int list_module(const PtxRequest& request) {
-    ReadModule read = read_module(read_text(request.file), request.file);
+    ReadModule read = read_module(read_text(request.file), request.file, request.allow_approximate);
     const bool sensible = read.syntax != nullptr;
     const vgpu::Module module(sensible ? std::move(read.syntax) : std::make_unique<const vgpu::ast::Module>());
     print_listing(request, module.entries(), read.refusals);
@@ -112,7 +112,7 @@ class PtxRun {
   public:
     explicit PtxRun(const PtxRequest& request)
         : request_(request),
-          module_(vgpu::Module::load(read_text(request.file), request.file)),
+          module_(vgpu::Module::load(read_text(request.file), request.file, request.allow_approximate)),
           machine_(options_of(request)),
           observers_(machine_, request.observers) {
         if (request.count) machine_.attach(&counts_);
@@ -132,7 +132,9 @@ class PtxRun {
     /// Runs, reads the buffers back, and frees them.
     void run() {
         try {
-            machine_.launch(*module_, request_.entry, {request_.grid, block_, request_.shared_bytes}, params_);
+            approximate_ =
+                machine_.launch(*module_, request_.entry, {request_.grid, block_, request_.shared_bytes}, params_)
+                    .approximate_instructions;
         } catch (const vgpu::LaunchError& error) {
             if (error.finding() == nullptr) throw UsageError(request_.file + ": " + error.what());
             faulted_ = true;
@@ -169,6 +171,7 @@ class PtxRun {
             if (faulted_) break;
             fmt::print("wrote {}: argument {}, {} bytes\n", path, arguments_[index].number, results_[index].size());
         }
+        for (const std::string& name : approximate_) fmt::print("approximate: {}\n", name);
         fmt::print("{}{}", findings_text(seen_.findings), checked_text(seen_));
         if (!seen_.kernels.empty()) fmt::print("\n{}", counts_text(seen_.kernels));
     }
@@ -182,6 +185,7 @@ class PtxRun {
         json["dynamic_shared_bytes"] = request_.shared_bytes;
         json["seed"] = request_.seed;
         json["completed"] = !faulted_;
+        json["approximate_instructions"] = approximate_;
         json["buffers"] = Json::array();
         for (std::size_t i = 0; i < arguments_.size(); ++i) {
             if (arguments_[i].is_buffer()) json["buffers"].push_back(buffer_json(i));
@@ -205,6 +209,7 @@ class PtxRun {
         options.preemption_interval = static_cast<std::uint32_t>(
             std::clamp<std::uint64_t>(request.budget, 1, vgpu::MachineOptions{}.preemption_interval));
         options.count_by_kind = request.count;
+        options.allow_approximate = request.allow_approximate;
         return options;
     }
 
@@ -271,6 +276,7 @@ class PtxRun {
     std::vector<std::byte> params_;
     std::vector<std::vector<std::byte>> results_;  ///< By argument.
     bool faulted_ = false;
+    std::vector<std::string> approximate_;  ///< Of the kernel, executed or not.
     Observations seen_;
 };
 

@@ -47,9 +47,10 @@ bool blank_statement(std::string& text, std::uint32_t line) {
     return true;
 }
 
-std::vector<PtxRefusal> refused_instructions(const vgpu::ast::Module& module) {
+std::vector<PtxRefusal> refused_instructions(const vgpu::ast::Module& module, bool allow_approximate) {
     vgpu::decode::Options options;
     options.level = vgpu::VectorLevel::Portable;
+    options.allow_approximate = allow_approximate;
     std::vector<PtxRefusal> refusals;
     for (vgpu::ast::Entry entry : module.entries) {
         // The decoder stops at what it refuses; without that line it comes to the next.
@@ -68,7 +69,7 @@ std::vector<PtxRefusal> refused_instructions(const vgpu::ast::Module& module) {
 
 }  // namespace
 
-ReadModule read_module(std::string text, const std::string& file_name) {
+ReadModule read_module(std::string text, const std::string& file_name, bool allow_approximate) {
     ReadModule read;
     while (read.syntax == nullptr) {
         try {
@@ -78,7 +79,8 @@ ReadModule read_module(std::string text, const std::string& file_name) {
             if (!blank_statement(text, error.line())) return read;
         }
     }
-    for (PtxRefusal& refusal : refused_instructions(*read.syntax)) read.refusals.push_back(std::move(refusal));
+    for (PtxRefusal& refusal : refused_instructions(*read.syntax, allow_approximate))
+        read.refusals.push_back(std::move(refusal));
     std::ranges::stable_sort(read.refusals, {}, &PtxRefusal::line);
     return read;
 }

@@ -24,6 +24,6 @@ struct ReadModule {
 
 /// Reads `text` and finds every line that is refused. After one that is no statement by itself (a directive, an opening
 /// brace) the rest cannot be understood: then it is the last.
-ReadModule read_module(std::string text, const std::string& file_name);
+ReadModule read_module(std::string text, const std::string& file_name, bool allow_approximate);
 
 }  // namespace gradguard::tools

@@ -71,7 +71,8 @@ class Fuser {
             if (product_of(op.sources[side], modifiers)) candidates[count++] = side;
         }
         if (count == 0 || !fma) return;
-        const std::uint64_t choice = random_.below(static_cast<std::uint64_t>(count) + 1);
+        ir_.fusion_choices.push_back(static_cast<std::uint8_t>(count));
+        const std::uint64_t choice = choose_fusion(random_, ir_.fusion_choices.back());
         if (choice == 0) return;
         const int side = candidates[choice - 1];
         const Product& product = *product_of(op.sources[side], modifiers);

@@ -58,6 +58,8 @@ struct Ir {
     std::vector<Block> blocks;         ///< The first is where threads begin.
     std::vector<Constant> constants;
     std::uint32_t fused_pairs = 0;
+    std::uint32_t local_bytes = 0;  ///< Of a thread.
+    std::vector<std::uint8_t> fusion_choices;
     std::set<std::string> approximate;
 
     Value new_register(SlotClass slot_class) {
@@ -86,6 +88,10 @@ void remove_copies(Ir& ir);
 
 /// fusion.cpp: fuses pairs of un-rounded mul and add, chosen by the seed.
 void fuse_pairs(Ir& ir, const exec::InstructionTable& table, std::uint64_t seed);
+
+/// definedness.cpp: what has to be watched to find uses of registers that nobody wrote. `alive_at_start`: by register,
+/// whether it may be read before it is written.
+Definedness find_undefined(const Ir& ir, const std::vector<bool>& alive_at_start);
 
 /// slots.cpp: liveness and slots; gives the final program.
 std::unique_ptr<Program> assign_slots(const Ir& ir);

@@ -2,7 +2,6 @@
 #include "harness/vgpu/decode/lowering.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 namespace gradguard::vgpu::decode {
@@ -11,6 +10,7 @@ using ast::Operand;
 
 Ir Lowering::run() {
     for (const ast::Register& reg : entry_.registers) ir_.registers.push_back(Letter::of(reg.type).slot_class());
+    ir_.local_bytes = entry_.local_bytes;
     find_leaders();
     for (std::uint32_t i = 0; i < entry_.instructions.size(); ++i) lower(i);
     start_block(static_cast<std::uint32_t>(entry_.instructions.size()));
@@ -59,7 +59,7 @@ void Lowering::lower(std::uint32_t index) {
     const std::string_view opcode = name.opcode();
     if (opcode == "bra") return lower_branch(name);
     if (opcode == "brx") return lower_indexed_branch();
-    if (opcode == "ret" || opcode == "exit" || opcode == "trap") return lower_exit(name);
+    if (opcode == "ret" || opcode == "exit" || opcode == "trap" || opcode == "brkpt") return lower_exit(name);
     if (opcode == "bar" || opcode == "barrier") return lower_barrier(name);
     if (opcode == "ld" || opcode == "ldu") return memory_.lower_load(name);
     if (opcode == "st") return memory_.lower_store(name);
@@ -70,17 +70,37 @@ void Lowering::lower(std::uint32_t index) {
     if (opcode == "madc" || (opcode == "mad" && instruction.name.find(".cc.") != std::string::npos))
         return lower_mad_with_carry(name);
     if (opcode == "mov") return lower_move(name);
-    const exec::Row* const row = table_.find(instruction.name);
+    if (opcode == "cp") return lower_copy(name);
+    if (opcode == "prefetch" || opcode == "prefetchu" || opcode == "discard" || opcode == "applypriority")
+        return lower_cache_hint(name);
+    if (opcode == "createpolicy") return lower_create_policy(name);
+    const exec::Row* const row = find_any_spelling(instruction.name);
     if (row && (row->flags & exec::kWarp) != 0) return lower_warp_operation(*row);
-    lower_by_row(instruction.name, instruction.operands);
+    lower_by_row(row ? row->name : instruction.name, instruction.operands);
 }
 
 void Lowering::refuse_name() const {
     const std::string& name = binder_.instruction().name;
-    static constexpr std::array kApproximate = {".approx", ".full", "ex2", "lg2", "sin.", "cos.", "tanh"};
-    const bool approximate = std::any_of(kApproximate.begin(), kApproximate.end(),
-                                         [&](const char* part) { return name.find(part) != std::string::npos; });
-    binder_.refuse((approximate ? "approximate instruction '" : "instruction '") + name + "' is not supported");
+    binder_.refuse("instruction '" + name + "' is not supported");
+}
+
+/// Known, but it has an error bound in place of a result.
+void Lowering::refuse_approximate() const {
+    binder_.refuse("approximate instruction '" + binder_.instruction().name +
+                   "' is refused unless asked for (ptx --allow-approximate)");
+}
+
+/// ptxas takes modifiers in any order (CUB writes vote.ballot.sync.b32, the manual vote.sync.ballot.b32), and .sat
+/// where a conversion to an integer clamps anyway.
+const exec::Row* Lowering::find_any_spelling(const std::string& name) const {
+    if (const exec::Row* row = table_.find(name)) return row;
+    if (const exec::Row* row = table_.find_reordered(name)) return row;
+    const Modifiers parts(name);
+    const std::size_t sat = name.find(".sat.");
+    if (parts.opcode() != "cvt" || parts.size() < 4 || sat == std::string::npos) return nullptr;
+    const auto to = ast::parse_type(parts[parts.size() - 2]), from = ast::parse_type(parts[parts.size() - 1]);
+    if (!to || !from || to->kind == ast::TypeKind::Float || from->kind != ast::TypeKind::Float) return nullptr;
+    return table_.find_reordered(std::string(name).erase(sat, 4));
 }
 
 /// The row of a PTX name; with flushing on request, its .ftz form where there is one.
@@ -100,7 +120,7 @@ void Lowering::lower_by_row(const std::string& name, const std::vector<Operand>&
     const exec::Row* row = find_row(name);
     if (!row) refuse_name();
     if ((row->flags & exec::kApproximate) != 0) {
-        if (!options_.allow_approximate) refuse_name();
+        if (!options_.allow_approximate) refuse_approximate();
         ir_.approximate.insert(row->name);
     }
     const char* format = row->format;
@@ -121,7 +141,8 @@ void Lowering::lower_by_row(const std::string& name, const std::vector<Operand>&
         op.destinations.push_back(
             *letter == 'c' ? carry() : binder_.destination(*operand++, Letter::of(*letter), wide, is_signed));
     }
-    if (name.compare(0, 6, "membar") == 0 || name.compare(0, 5, "fence") == 0) {
+    const bool orders = name.find(".proxy.") == std::string::npos;
+    if (orders && (name.compare(0, 6, "membar") == 0 || name.compare(0, 5, "fence") == 0)) {
         op.event.kind = OpEvent::Kind::Fence;
         op.event.scope = scope_of(Modifiers(name), Scope::Gpu);
     }

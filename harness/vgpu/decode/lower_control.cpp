@@ -55,9 +55,9 @@ void Lowering::lower_indexed_branch() {
 }
 
 void Lowering::lower_exit(const Modifiers& name) {
-    if (!name.is_any_of({"ret", "ret.uni", "exit", "trap"})) refuse_name();
+    if (!name.is_any_of({"ret", "ret.uni", "exit", "trap", "brkpt"})) refuse_name();
     if (!binder_.instruction().operands.empty()) binder_.refuse("no operands expected");
-    if (name.opcode() == "trap") {
+    if (name.opcode() == "trap" || name.opcode() == "brkpt") {
         if (binder_.instruction().guard >= 0) go_round();
         block().segment.end = EndKind::Trap;
     } else {

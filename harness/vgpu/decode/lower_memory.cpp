@@ -17,7 +17,7 @@ struct SpaceName {
 constexpr SpaceName kSpaces[] = {
     {"global", Space::Global},  {"shared", Space::Shared},     {"shared::cta", Space::Shared},
     {"const", Space::Constant}, {"param", Space::Param},       {"param::entry", Space::Param},
-    {"local", Space::Local},    {"param::func", Space::Param},
+    {"local", Space::Local},    {"param::func", Space::Param}, {"shared::cluster", Space::Shared},
 };
 
 /// Hints about caches, and orders and scopes that hold anyway: memory is touched by one lane after the other.
@@ -37,6 +37,8 @@ constexpr std::string_view kIgnoredByBoth[] = {
     "L2::evict_normal",
     "L2::evict_first",
     "L2::evict_last",
+    "L2::cache_hint",
+    "mmio",
 };
 constexpr std::string_view kIgnoredByLoads[] = {
     "acquire", "ca", "cg", "cs", "lu", "cv", "nc", "L2::64B", "L2::128B", "L2::256B",
@@ -122,11 +124,40 @@ MemoryLowering::Form MemoryLowering::parse(const Modifiers& name, bool is_store)
     if (name.size() < 2 || !type || type->kind == ast::TypeKind::Predicate || is_16_bit_float) unknown(type_name);
     form.type = *type;
     if (form.type.bytes * form.elements > 16) unknown("v" + std::to_string(form.elements));
-    if (name.opcode() == "ldu") unknown("ldu");
+    if (name.opcode() == "ldu" && form.space != Space::Global && form.space != Space::Generic) unknown("ldu");
     if (is_store && form.space == Space::Constant) unknown("const");
     if (form.space == Space::Param && names_call_parameter()) form.space = Space::Local;
     if (is_store && form.space == Space::Param) unknown("param");
     return form;
+}
+
+std::vector<Operand> MemoryLowering::without_policy(const Modifiers& name) const {
+    std::vector<Operand> operands = binder_.instruction().operands;
+    for (std::size_t i = 1; i < name.size(); ++i) {
+        if (name[i] != "L2::cache_hint") continue;
+        if (operands.size() < 3) binder_.refuse("a cache policy is expected");
+        binder_.source(operands.back(), Letter::of('D'), false);
+        operands.pop_back();
+    }
+    return operands;
+}
+
+std::pair<Value, bool> MemoryLowering::shared_address(const Operand& address) {
+    Form form;
+    form.space = Space::Shared;
+    IrOp op;
+    const bool narrow = bind_address(address, form, op);
+    return {op.sources[0], narrow};
+}
+
+Value MemoryLowering::whole_address(const Operand& address, Space space) {
+    Form form;
+    form.space = space;
+    IrOp op;
+    bind_address(address, form, op);
+    if (op.immediate == 0) return op.sources[0];
+    const auto offset = static_cast<std::uint64_t>(std::int64_t{op.immediate});
+    return binder_.compute("add.s64", SlotClass::Double, {op.sources[0], binder_.literal(offset, 8)});
 }
 
 /// Parameters of calls, and those of functions, are local memory.
@@ -186,7 +217,10 @@ IrOp MemoryLowering::make_access(const Form& form, const Operand& address, const
     if (has_32_bit_address) row += "@32";
     op.row = binder_.make(row.c_str()).row;
     op.is_memory = true;
-    op.event = {form.space == Space::Local ? OpEvent::Kind::None : OpEvent::Kind::Memory,
+    // Arguments and results of calls are read back whether the caller or the callee needs them or not.
+    const bool reads_argument = opcode[0] == 'l' && form.space == Space::Local &&
+                                binder_.instruction().name.find(".param") != std::string::npos;
+    op.event = {reads_argument ? OpEvent::Kind::None : OpEvent::Kind::Memory,
                 form.space,
                 opcode[0] == 'l' ? AccessKind::Load : AccessKind::Store,
                 static_cast<std::uint8_t>(has_32_bit_address ? 4 : 8),
@@ -199,11 +233,13 @@ IrOp MemoryLowering::make_access(const Form& form, const Operand& address, const
 }
 
 void MemoryLowering::lower_load(const Modifiers& name) {
-    const Form form = parse(name, false);
-    const std::vector<Operand>& operands = binder_.instruction().operands;
+    Form form = parse(name, false);
+    const std::vector<Operand> operands = without_policy(name);
     if (operands.size() != 2 || operands[1].kind != Operand::Kind::Address)
         binder_.refuse("a destination and an address are expected");
-    if (form.space == Space::Param) return lower_param_load(form);
+    const bool by_name = operands[1].elements[0].kind == Operand::Kind::Variable;
+    if (form.space == Space::Param && by_name) return lower_param_load(form);
+    if (form.space == Space::Param) form.space = Space::Constant;  // the argument block: memory that kernels only read
     IrOp op = make_access(form, operands[1], "ld");
     const bool is_signed = form.type.kind == ast::TypeKind::Signed;
     for (const Operand& element : elements_of(operands[0], form)) {
@@ -214,7 +250,7 @@ void MemoryLowering::lower_load(const Modifiers& name) {
 
 void MemoryLowering::lower_store(const Modifiers& name) {
     const Form form = parse(name, true);
-    const std::vector<Operand>& operands = binder_.instruction().operands;
+    const std::vector<Operand> operands = without_policy(name);
     if (operands.size() != 2 || operands[0].kind != Operand::Kind::Address)
         binder_.refuse("an address and a source are expected");
     IrOp op = make_access(form, operands[0], "st");
@@ -236,13 +272,14 @@ void MemoryLowering::lower_atomic(const Modifiers& name) {
             std::any_of(std::begin(kOrders), std::end(kOrders), [&](const OrderName& o) { return o.name == name[i]; });
         if (space != std::end(kSpaces))
             form.space = space->space;
-        else if (!known && name[i] != "cta" && name[i] != "gpu" && name[i] != "sys" && name[i] != "cluster")
+        else if (!known && name[i] != "cta" && name[i] != "gpu" && name[i] != "sys" && name[i] != "cluster" &&
+                 name[i] != "L2::cache_hint")
             operation += (operation.empty() ? "" : ".") + std::string(name[i]);
     }
     const auto type = ast::parse_type(name[name.size() - 1]);
     if (!type) binder_.refuse("instruction '" + binder_.instruction().name + "' is not supported");
     form.type = *type;
-    const std::vector<Operand>& operands = binder_.instruction().operands;
+    const std::vector<Operand> operands = without_policy(name);
     const std::size_t first = returns ? 1 : 0;
     if (operands.size() < first + 2 || operands[first].kind != Operand::Kind::Address)
         binder_.refuse("an address and values are expected");
@@ -275,8 +312,8 @@ void MemoryLowering::lower_atomic(const Modifiers& name) {
 void MemoryLowering::lower_param_load(const Form& form) {
     const std::vector<Operand>& operands = binder_.instruction().operands;
     const Operand& base = operands[1].elements[0];
-    if (base.kind != Operand::Kind::Variable || binder_.variable(base).space != Space::Param) {
-        binder_.refuse("parameters can only be read by name");
+    if (binder_.variable(base).space != Space::Param) {
+        binder_.refuse("'" + binder_.variable(base).name + "' is in another state space");
     }
     const ast::Variable& parameter = binder_.variable(base);
     std::int64_t offset = operands[1].offset;

@@ -21,6 +21,11 @@ class MemoryLowering {
     /// atom and red.
     void lower_atomic(const Modifiers& name);
 
+    /// An address in shared memory without its offset, and whether it has 32 bits.
+    std::pair<Value, bool> shared_address(const ast::Operand& address);
+    /// An address of 64 bits, its offset added.
+    Value whole_address(const ast::Operand& address, Space space);
+
   private:
     struct Form {
         Space space = Space::Generic;
@@ -32,6 +37,8 @@ class MemoryLowering {
 
     Form parse(const Modifiers& name, bool is_store) const;
     bool names_call_parameter() const;
+    /// The operands without the cache policy that .L2::cache_hint adds; that is a hint.
+    std::vector<ast::Operand> without_policy(const Modifiers& name) const;
     void lower_param_load(const Form& form);
     /// Operand 0 of the op, its immediate, and whether the 32-bit form is meant.
     bool bind_address(const ast::Operand& address, const Form& form, IrOp& op);

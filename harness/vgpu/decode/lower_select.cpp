@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparisons and selections, and what else is made of several rows of the table.
+#include <algorithm>
+
 #include "harness/vgpu/decode/lowering.h"
 
 namespace gradguard::vgpu::decode {
@@ -68,29 +70,61 @@ void Lowering::write_predicate(const Operand& target, const Value& value) {
     binder_.emit(std::move(op));
 }
 
-/// set.CMP[.BOOL][.ftz].dtype.stype d, a, b[, [!]c]: all ones, or 1.0 for .f32, where the comparison holds.
+namespace {
+
+/// What set gives where the comparison holds: all ones, or 1.0.
+struct SetType {
+    std::string_view name;
+    char letter;
+    std::uint32_t yes;
+};
+constexpr SetType kSetTypes[] = {{"u32", 'w', 0xFFFFFFFF}, {"s32", 'w', 0xFFFFFFFF}, {"f32", 'f', 0x3F800000},
+                                 {"u16", 'h', 0xFFFF},     {"s16", 'h', 0xFFFF},     {"f16", 'e', 0x3C00},
+                                 {"bf16", 'e', 0x3F80}};
+/// The same for both halves of a word.
+constexpr SetType kSetPairTypes[] = {
+    {"u32", 'W', 0xFFFF}, {"s32", 'W', 0xFFFF}, {"f16x2", 'x', 0x3C00}, {"bf16x2", 'x', 0x3F80}};
+
+template <std::size_t n>
+const SetType* find_set_type(const SetType (&types)[n], std::string_view name) {
+    const auto* const found = std::find_if(types, types + n, [&](const SetType& type) { return type.name == name; });
+    return found == types + n ? nullptr : found;
+}
+
+}  // namespace
+
+/// set.CMP[.BOOL][.ftz].dtype.stype d, a, b[, [!]c]
 void Lowering::lower_set(const Modifiers& name) {
     const std::vector<Operand>& operands = binder_.instruction().operands;
     if (name.size() < 4) refuse_name();
     const bool combines = name[2] == "and" || name[2] == "or" || name[2] == "xor";
-    const std::string_view type = name[name.size() - 2];
-    if (type != "u32" && type != "s32" && type != "f32") refuse_name();
     std::string plain = "setp." + std::string(name[1]);
     for (std::size_t i = combines ? 3 : 2; i + 2 < name.size(); ++i) plain += "." + std::string(name[i]);
     plain += "." + std::string(name[name.size() - 1]);
     const exec::Row* const row = find_row(plain);
-    if (!row || row->format[1] == 'p') refuse_name();
+    if (!row) refuse_name();
+    const bool of_pairs = row->format[1] == 'p';
+    const std::string_view type_name = name[name.size() - 2];
+    const SetType* const type =
+        of_pairs ? find_set_type(kSetPairTypes, type_name) : find_set_type(kSetTypes, type_name);
+    if (!type) refuse_name();
     if (operands.size() != (combines ? 4U : 3U)) binder_.refuse("wrong number of operands");
-    Value holds = compare(*row, operands[1], operands[2])[0];
+    std::vector<Value> holds = compare(*row, operands[1], operands[2]);
     if (combines) {
         const std::string combine = std::string(name[2]) + ".pred";
-        holds = binder_.compute(combine.c_str(), SlotClass::Predicate,
-                                {holds, binder_.source(operands[3], Letter::of('p'), false)});
+        const Value third = binder_.source(operands[3], Letter::of('p'), false);
+        for (Value& one : holds) one = binder_.compute(combine.c_str(), SlotClass::Predicate, {one, third});
     }
-    const bool is_float = type == "f32";
-    IrOp op = binder_.make("selp.b32");
-    op.sources = {binder_.literal(is_float ? 0x3F800000U : 0xFFFFFFFFU, 4), binder_.literal(0, 4), holds};
-    op.destinations = {binder_.destination(operands[0], Letter::of(is_float ? 'f' : 'w'), false, false)};
+    const Letter letter = Letter::of(type->letter);
+    const Value yes = binder_.literal(type->yes, 4), no = binder_.literal(0, 4);
+    IrOp op = binder_.make(of_pairs ? "%pack.b32" : letter.bytes == 2 ? "selp.b16" : "selp.b32");
+    if (of_pairs) {
+        for (const Value& one : holds)
+            op.sources.push_back(binder_.compute("selp.b16", SlotClass::Word, {yes, no, one}));
+    } else {
+        op.sources = {yes, no, holds[0]};
+    }
+    op.destinations = {binder_.destination(operands[0], letter, false, false)};
     binder_.emit(std::move(op));
 }
 

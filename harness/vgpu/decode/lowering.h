@@ -33,7 +33,9 @@ class Lowering {
     void start_block(std::uint32_t position);
     void lower(std::uint32_t index);
     [[noreturn]] void refuse_name() const;
+    [[noreturn]] void refuse_approximate() const;
     const exec::Row* find_row(const std::string& name) const;
+    const exec::Row* find_any_spelling(const std::string& name) const;
     void lower_by_row(const std::string& name, const std::vector<ast::Operand>& operands);
     void lower_move(const Modifiers& name);
     void lower_pack(const Modifiers& name);
@@ -63,6 +65,13 @@ class Lowering {
     void wait_at(const ast::Operand& barrier, const ast::Operand* thread_count);
     /// shfl, vote, match, redux: waits for its members, then all of them execute it together.
     void lower_warp_operation(const exec::Row& row);
+
+    // lower_async.cpp
+    void lower_copy(const Modifiers& name);
+    void lower_wait_for_groups();
+    void take_policy(std::vector<ast::Operand>& operands);
+    void lower_cache_hint(const Modifiers& name);
+    void lower_create_policy(const Modifiers& name);
 
     const ast::Entry& entry_;
     const exec::InstructionTable& table_;

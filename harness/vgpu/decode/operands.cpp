@@ -121,9 +121,6 @@ Value OperandBinder::variable_address(const Operand& operand, std::int64_t offse
     const ast::Variable& named = variable(operand);
     const auto shift = static_cast<std::uint64_t>(offset);
     if (named.space == Space::Shared || named.space == Space::Local) return literal(named.offset_bytes + shift, bytes);
-    if (named.space != Space::Global && named.space != Space::Constant) {
-        refuse("taking the address of '" + named.name + "' is not supported");
-    }
     if (bytes != 8) refuse("the address of '" + named.name + "' needs a 64-bit register");
     Constant constant;
     constant.kind = Constant::Kind::Variable;
@@ -155,24 +152,44 @@ Value OperandBinder::register_source(const Operand& operand, Letter letter, bool
     return value;
 }
 
+namespace {
+
+bool is_of_launch(SpecialRegister which) {
+    return (which >= SpecialRegister::NtidX && which <= SpecialRegister::NtidZ) ||
+           (which >= SpecialRegister::NctaidX && which <= SpecialRegister::NctaidZ) ||
+           (which >= SpecialRegister::NsmId && which <= SpecialRegister::ClusterBlocks) ||
+           which == SpecialRegister::NwarpId;
+}
+bool is_read_anew(SpecialRegister which) { return which >= SpecialRegister::SmId; }
+bool has_64_bits(SpecialRegister which) {
+    return which == SpecialRegister::Clock64 || which == SpecialRegister::GlobalTimer ||
+           which == SpecialRegister::GridId;
+}
+
+}  // namespace
+
 Value OperandBinder::special_source(const Operand& operand, Letter letter) {
-    if (letter.bytes != 4 || letter.kind == Letter::Kind::Float) refuse("special registers have 32 bits");
-    switch (operand.special) {
-        case SpecialRegister::NtidX:
-        case SpecialRegister::NtidY:
-        case SpecialRegister::NtidZ:
-        case SpecialRegister::NctaidX:
-        case SpecialRegister::NctaidY:
-        case SpecialRegister::NctaidZ:
-        case SpecialRegister::NwarpId: {
-            Constant constant;
-            constant.kind = Constant::Kind::Special;
-            constant.bits = static_cast<std::uint64_t>(operand.special);
-            return ir_.add_constant(constant);
-        }
-        default:
-            return {Value::Kind::Special, static_cast<std::uint32_t>(operand.special)};
+    const SpecialRegister which = operand.special;
+    // %gridid had 32 bits once, and ptxas still takes it so (PTX ISA "Special Registers: %gridid").
+    const bool fits =
+        letter.bytes == (has_64_bits(which) ? 8 : 4) || (which == SpecialRegister::GridId && letter.bytes == 4);
+    if (!fits || letter.kind == Letter::Kind::Float)
+        refuse(has_64_bits(which) ? "this special register has 64 bits" : "special registers have 32 bits");
+    const std::uint8_t bytes = letter.bytes;
+    if (is_read_anew(which)) {
+        IrOp op = make(bytes == 8 ? "%special.u64" : "%special.u32");
+        op.immediate = static_cast<std::int32_t>(which);
+        op.destinations = {ir_.new_register(letter.slot_class())};
+        const Value value = op.destinations[0];
+        block_->ops.push_back(std::move(op));
+        return value;
     }
+    if (!is_of_launch(which)) return {Value::Kind::Special, static_cast<std::uint32_t>(which)};
+    Constant constant;
+    constant.kind = Constant::Kind::Special;
+    constant.bytes = bytes;
+    constant.bits = static_cast<std::uint64_t>(which);
+    return ir_.add_constant(constant);
 }
 
 Value OperandBinder::source(const Operand& operand, Letter letter, bool wide) {

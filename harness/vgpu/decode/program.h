@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "harness/vgpu/decode/definedness.h"
 #include "harness/vgpu/exec/op.h"
 #include "harness/vgpu/observer.h"
 #include "harness/vgpu/options.h"
 #include "harness/vgpu/ptx/ast.h"
+#include "harness/vgpu/random.h"
 
 namespace gradguard::vgpu::decode {
 
@@ -94,11 +96,16 @@ struct Program {
     std::vector<Segment> segments;
     std::vector<Constant> constants;
     std::vector<SpecialSlot> specials;
+    Definedness definedness;
     std::uint32_t constant_bytes = 0;
     std::uint32_t frame_bytes = 0;
     std::uint32_t fused_pairs = 0;
-    std::vector<std::string> approximate;  ///< Instructions, sorted.
+    std::vector<std::uint8_t> fusion_choices;  ///< Places where the seed chooses, and the ways to fuse at each.
+    std::vector<std::string> approximate;      ///< Instructions, sorted.
 };
+
+/// Which of the `ways` > 0 to fuse is taken at the next place: 0 for none.
+inline std::uint64_t choose_fusion(Random& random, std::uint8_t ways) { return random.below(std::uint64_t{ways} + 1); }
 
 struct Options {
     VectorLevel level = VectorLevel::Best;

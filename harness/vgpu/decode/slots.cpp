@@ -58,6 +58,9 @@ class Liveness {
         return result;
     }
 
+    /// By register: whether it is alive where threads begin, that is, may be read before it is written.
+    const Bits& alive_at_start() const { return live_in_.front(); }
+
   private:
     template <class F>
     static void each_read(const IrOp& op, F&& visit) {
@@ -143,8 +146,7 @@ class SlotNumbers {
 
 class Emitter {
   public:
-    explicit Emitter(const Ir& ir)
-        : ir_(ir), numbers_(ir, Liveness(ir).intervals()), program_(std::make_unique<Program>()) {}
+    explicit Emitter(const Ir& ir) : Emitter(ir, Liveness(ir)) {}
 
     std::unique_ptr<Program> run() {
         lay_out_constants();
@@ -157,10 +159,16 @@ class Emitter {
         for (const Block& block : ir_.blocks) emit(block);
         program_->approximate.assign(ir_.approximate.begin(), ir_.approximate.end());
         program_->fused_pairs = ir_.fused_pairs;
+        program_->fusion_choices = ir_.fusion_choices;
         return std::move(program_);
     }
 
   private:
+    Emitter(const Ir& ir, const Liveness& liveness)
+        : ir_(ir), numbers_(ir, liveness.intervals()), program_(std::make_unique<Program>()) {
+        program_->definedness = find_undefined(ir, liveness.alive_at_start());
+    }
+
     void lay_out_constants() {
         program_->constants = ir_.constants;
         std::uint32_t at = 0;
@@ -184,7 +192,9 @@ class Emitter {
             program_->specials.push_back({static_cast<ast::SpecialRegister>(which), offset});
         }
         doubles_begin_ = words_begin_ + numbers_.count(SlotClass::Word) * kWordSlotBytes;
-        program_->frame_bytes = doubles_begin_ + numbers_.count(SlotClass::Double) * kDoubleSlotBytes;
+        program_->definedness.scratch = doubles_begin_ + numbers_.count(SlotClass::Double) * kDoubleSlotBytes;
+        program_->frame_bytes = program_->definedness.scratch;
+        if (!program_->definedness.registers.empty()) program_->frame_bytes += kScratchSlots * kDoubleSlotBytes;
     }
 
     template <class F>

@@ -5,6 +5,8 @@
 #include <bit>
 #include <stdexcept>
 
+#include "harness/vgpu/ptx/ast.h"
+
 namespace gradguard::vgpu {
 namespace {
 
@@ -64,6 +66,28 @@ namespace exec {
 
 VectorLevel resolve(VectorLevel level) { return level == VectorLevel::Best ? supported_vector_levels().back() : level; }
 
+namespace {
+
+/// The opcode, then the modifiers that are no types, sorted, then the types as they stand; the last part stays last.
+std::string key_of(std::string_view name) {
+    std::vector<std::string_view> modifiers, types;
+    const std::size_t first = std::min(name.find('.'), name.size());
+    for (std::size_t begin = first; begin < name.size();) {
+        const std::size_t end = std::min(name.find('.', begin + 1), name.size());
+        const std::string_view part = name.substr(begin + 1, end - begin - 1);
+        (ast::parse_type(part) || end == name.size() ? types : modifiers).push_back(part);
+        begin = end;
+    }
+    std::sort(modifiers.begin(), modifiers.end());
+    std::string key(name.substr(0, first));
+    for (const auto* parts : {&modifiers, &types}) {
+        for (const std::string_view part : *parts) (key += '.') += part;
+    }
+    return key;
+}
+
+}  // namespace
+
 InstructionTable::InstructionTable(RowSpan rows) {
     add(rows);
     add(directed_rounding_rows());
@@ -71,7 +95,10 @@ InstructionTable::InstructionTable(RowSpan rows) {
     add(warp_rows());
     add(half_rows());
     add(approximate_rows());
+    add(approximate_function_rows());
     add(rare_integer_rows());
+    add(launch_rows());
+    add(rare_conversion_rows());
 }
 
 void InstructionTable::add(RowSpan rows) {
@@ -79,6 +106,9 @@ void InstructionTable::add(RowSpan rows) {
         if (!rows_.emplace(rows.rows[i].name, &rows.rows[i]).second) {
             throw std::logic_error(std::string("instruction table has two rows for ") + rows.rows[i].name);
         }
+        if ((rows.rows[i].flags & kInternal) != 0) continue;
+        const auto [other, fresh] = reordered_.emplace(key_of(rows.rows[i].name), &rows.rows[i]);
+        if (!fresh) other->second = nullptr;
     }
 }
 
@@ -106,6 +136,11 @@ const InstructionTable& InstructionTable::of(VectorLevel wanted) {
 const Row* InstructionTable::find(std::string_view name) const {
     const auto it = rows_.find(name);
     return it == rows_.end() ? nullptr : it->second;
+}
+
+const Row* InstructionTable::find_reordered(std::string_view name) const {
+    const auto it = reordered_.find(key_of(name));
+    return it == reordered_.end() ? nullptr : it->second;
 }
 
 std::vector<std::string> InstructionTable::names() const {

@@ -18,6 +18,9 @@ class InstructionTable {
     static const InstructionTable& of(VectorLevel level);
 
     const Row* find(std::string_view name) const;
+    /// The PTX row whose name has the same modifiers in another order, types in this one and the last one last;
+    /// null when there is none or more than one.
+    const Row* find_reordered(std::string_view name) const;
     /// Names of PTX instructions, sorted; internal rows left out.
     std::vector<std::string> names() const;
 
@@ -26,6 +29,7 @@ class InstructionTable {
     void add(RowSpan rows);
 
     std::unordered_map<std::string_view, const Row*> rows_;
+    std::unordered_map<std::string, const Row*> reordered_;  ///< By key_of().
 };
 
 /// What `Best` means on this processor.

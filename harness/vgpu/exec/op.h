@@ -77,6 +77,7 @@ struct Context {
     const std::uint32_t* members = nullptr;  ///< Warp operations: each lane's member mask.
     std::uint32_t reduction = 0;             ///< Barriers that reduce: the result.
     std::uint64_t approximation_seed = 0;    ///< 0: the nearest value.
+    std::uint64_t param_address = 0;         ///< Of the argument block, if the kernel takes its address.
 };
 
 /// Ends the launch: `address` in lane `lane` cannot be accessed. Works out why. Throws.
@@ -126,7 +127,12 @@ RowSpan warp_rows();
 RowSpan half_rows();
 /// Approximate instructions, one form for all.
 RowSpan approximate_rows();
+RowSpan approximate_function_rows();
 RowSpan rare_integer_rows();
+/// Asynchronous copies, clocks, hints: what asks the launch, or nobody. One form for all.
+RowSpan launch_rows();
+/// Conversions that kernels seldom use, one form for all.
+RowSpan rare_conversion_rows();
 
 /// The handler of every guarded instruction.
 void run_guarded(Context& context, const Op& op);

@@ -158,6 +158,25 @@ struct Carry {
     }
 };
 
+/// F on both halves of a word.
+template <class F, class T>
+struct EachHalf {
+    static u32 apply(u32 a, u32 b) {
+        const auto low = static_cast<u16>(F::apply(static_cast<T>(a), static_cast<T>(b)));
+        const auto high = static_cast<u16>(F::apply(static_cast<T>(a >> 16), static_cast<T>(b >> 16)));
+        return static_cast<u32>(high) << 16 | low;
+    }
+};
+/// .relu: negative results become 0.
+template <class F>
+struct NotNegative {
+    template <class T>
+    static T apply(T a, T b) {
+        const T result = F::apply(a, b);
+        return result < T(0) ? T(0) : result;
+    }
+};
+
 /// isspacep: whether a generic address lies in a window of its own.
 template <u64 kWindow>
 struct IsInWindow {
@@ -168,9 +187,6 @@ struct LocalToGeneric {
 };
 struct GenericToLocal {
     static u64 apply(u64 address) { return address & kOffsetMask; }
-};
-struct IsInGlobal {
-    static bool apply(u64 address) { return address >> kOffsetBits >= kFirstAllocation; }
 };
 
 // NOLINTBEGIN(bugprone-macro-parentheses): types and templates as arguments
@@ -214,6 +230,16 @@ const Row kRows[] = {
     ROW("szext.clamp.s32", "w=ww", Map2<ExtendFrom<true>, s32, s32, u32>),
     ROW("szext.wrap.u32", "w=ww", Map2<ExtendFrom<false>, u32, u32, u32>),
     ROW("szext.wrap.s32", "w=ww", Map2<ExtendFrom<false>, s32, s32, u32>),
+    ROW("add.u16x2", "W=WW", Map2<EachHalf<IntAdd, u16>, u32, u32>),
+    ROW("add.s16x2", "W=WW", Map2<EachHalf<IntAdd, s16>, u32, u32>),
+    ROW("min.u16x2", "W=WW", Map2<EachHalf<IntMinimum, u16>, u32, u32>),
+    ROW("min.s16x2", "W=WW", Map2<EachHalf<IntMinimum, s16>, u32, u32>),
+    ROW("max.u16x2", "W=WW", Map2<EachHalf<IntMaximum, u16>, u32, u32>),
+    ROW("max.s16x2", "W=WW", Map2<EachHalf<IntMaximum, s16>, u32, u32>),
+    ROW("min.relu.s16x2", "W=WW", Map2<EachHalf<NotNegative<IntMinimum>, s16>, u32, u32>),
+    ROW("max.relu.s16x2", "W=WW", Map2<EachHalf<NotNegative<IntMaximum>, s16>, u32, u32>),
+    ROW("min.relu.s32", "w=ww", Map2<NotNegative<IntMinimum>, s32, s32>),
+    ROW("max.relu.s32", "w=ww", Map2<NotNegative<IntMaximum>, s32, s32>),
     ROW("fns.b32", "W=Www", Map3<FindNthSet, u32, u32, u32, s32>),
     ROW("bfind.shiftamt.u32", "w=w", Map1<FindShift, u32, u32>),
     ROW("bfind.shiftamt.s32", "w=w", Map1<FindShift, u32, s32>),
@@ -231,8 +257,15 @@ const Row kRows[] = {
     CARRIES("s64", u64, "d"),
     ROW("cvta.local.u64", "d=d", Map1<LocalToGeneric, u64, u64>),
     ROW("cvta.to.local.u64", "d=d", Map1<GenericToLocal, u64, u64>),
-    ROW("isspacep.global", "p=d", Test<IsInGlobal, u64>),
+    ROW("cvta.shared::cta.u64", "d=d", Map1<SharedToGeneric, u64, u64>),
+    ROW("cvta.to.shared::cta.u64", "d=d", Map1<GenericToShared, u64, u64>),
+    ROW("cvta.param.u64", "d=d", Map1<Identity, u64, u64>),
+    ROW("cvta.param::entry.u64", "d=d", Map1<Identity, u64, u64>),
+    ROW("cvta.to.param.u64", "d=d", Map1<Identity, u64, u64>),
+    ROW("cvta.to.param::entry.u64", "d=d", Map1<Identity, u64, u64>),
     ROW("isspacep.shared", "p=d", Test<IsInWindow<kSharedWindow>, u64>),
+    ROW("isspacep.shared::cta", "p=d", Test<IsInWindow<kSharedWindow>, u64>),
+    ROW("isspacep.shared::cluster", "p=d", Test<IsInWindow<kSharedWindow>, u64>),
     ROW("isspacep.local", "p=d", Test<IsInWindow<kLocalWindow>, u64>),
 };
 // NOLINTEND(bugprone-macro-parentheses)

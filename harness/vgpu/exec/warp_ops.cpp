@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shfl, vote, match, redux: lanes of a warp together. The scheduler runs them once the members are there. Also what a
-// barrier with a reduction hands out. One form for all vector units.
+// shfl, vote, match, redux, elect: lanes of a warp together. The scheduler runs them once the members are there. Also
+// what a barrier with a reduction hands out. One form for all vector units.
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -149,6 +149,24 @@ struct Reduce {
     }
 };
 
+/// One lane of the members leads; which one the manual leaves open, but for the same members it is the same. The seed
+/// picks; without one it is the first.
+struct Elect {
+    template <bool>
+    static void run(Context& c, const Op& op) {
+        u32& leads = predicate(c, op, 1);
+        each_lane(c.mask, [&](unsigned i) {
+            u32 candidates = c.mask & c.members[i];
+            u64 skipped = c.approximation_seed == 0 ? 0 : (c.approximation_seed ^ candidates) * 0x9E3779B97F4A7C15ULL;
+            for (skipped = (skipped >> 32) % static_cast<u64>(__builtin_popcount(candidates)); skipped != 0; --skipped)
+                candidates &= candidates - 1;
+            const auto leader = static_cast<unsigned>(__builtin_ctz(candidates));
+            slot<u32>(c, op, 0)[i] = leader;
+            set_lane(leads, i, leader == i);
+        });
+    }
+};
+
 struct ActiveMask {
     template <bool>
     static void run(Context& c, const Op& op) {
@@ -196,6 +214,7 @@ const Row kRows[] = {
     ROW("redux.sync.and.b32", "W=W", kWarp, Reduce<And, u32>),
     ROW("redux.sync.or.b32", "W=W", kWarp, Reduce<Or, u32>),
     ROW("redux.sync.xor.b32", "W=W", kWarp, Reduce<Xor, u32>),
+    ROW("elect.sync", "Wp=", kWarp, Elect),
     ROW("activemask.b32", "W=", kPlain, ActiveMask),
     ROW("%barrier.u32", "w=p", kInternal, BarrierResult),
     ROW("%barrier.pred", "p=p", kInternal, BarrierVerdict),

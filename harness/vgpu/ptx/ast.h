@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -35,6 +36,9 @@ struct Register {
 struct SourceLine {
     std::uint32_t file = 0;
     std::uint32_t line = 0;
+    std::uint32_t column = 0;
+
+    auto operator<=>(const SourceLine&) const = default;
 };
 
 enum class SpecialRegister : std::uint8_t {
@@ -58,18 +62,44 @@ enum class SpecialRegister : std::uint8_t {
     LanemaskLt,
     LanemaskGe,
     LanemaskGt,
+    // Identifiers and sizes of the launch.
+    NsmId,
+    GridId,
+    DynamicSharedBytes,
+    TotalSharedBytes,
+    AllSharedBytes,
+    ReservedShared,
+    ClusterRank,
+    ClusterBlocks,
+    // Read anew by each instruction.
+    SmId,
+    Clock,
+    ClockHigh,
+    Clock64,
+    GlobalTimer,
+    GlobalTimerLow,
+    GlobalTimerHigh,
 };
 /// `name` with its percent sign.
 std::optional<SpecialRegister> parse_special_register(std::string_view name);
+
+/// Where an initial value holds the address of a .global or .const variable: `name`, `name+4`, `generic(name)`.
+struct AddressValue {
+    std::uint64_t at_bytes = 0;  ///< In the variable; eight bytes.
+    std::string name;
+    std::int64_t offset = 0;
+    std::uint32_t line = 0;
+};
 
 struct Variable {
     std::string name;
     Space space = Space::Global;
     std::uint32_t align_bytes = 1;
     std::uint64_t bytes = 0;
-    std::uint64_t offset_bytes = 0;     ///< In the block's shared memory or the argument block.
-    bool is_extern = false;             ///< Of dynamic size (.extern .shared).
-    std::vector<std::uint8_t> initial;  ///< Shorter than `bytes`: the rest is zero. Empty: not initialised.
+    std::uint64_t offset_bytes = 0;       ///< In the block's shared memory or the argument block.
+    bool is_extern = false;               ///< Of dynamic size (.extern .shared).
+    std::vector<std::uint8_t> initial;    ///< Shorter than `bytes`: the rest is zero. Empty: not initialised.
+    std::vector<AddressValue> addresses;  ///< Zeros in `initial` where the machine puts addresses.
     std::uint32_t line = 0;
 };
 
@@ -102,9 +132,10 @@ struct Instruction {
     bool guard_negated = false;
     std::vector<Operand> operands;
     std::uint32_t line = 0;
-    SourceLine source;
-    std::string text;                ///< As written, blanks folded.
-    std::string callee;              ///< Of a call; its operands are results, then arguments.
+    SourceLine source;   ///< In the file of the kernel itself: of what was inlined from elsewhere, the call.
+    SourceLine inlined;  ///< Where that came from, if it did.
+    std::string text;    ///< As written, blanks folded.
+    std::string callee;  ///< Of a call; its operands are results, then arguments.
     std::uint32_t result_count = 0;  ///< Of a call.
 };
 

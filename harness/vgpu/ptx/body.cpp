@@ -9,6 +9,7 @@ namespace gradguard::vgpu::ptx {
 namespace {
 
 constexpr std::size_t kMaxRegisters = 1U << 20;
+constexpr std::size_t kMaxInlining = 256;  // a chain of calls that names itself must end
 
 using ast::Operand;
 
@@ -25,6 +26,13 @@ std::string join_text(const Token& first, const Token& last) {
             folded += ' ';
     }
     return folded;
+}
+
+/// Their operands have a form of their own, so they are refused before those are read.
+bool is_about_textures(const std::string& name) {
+    const std::string opcode = name.substr(0, name.find('.'));
+    static constexpr std::string_view kOpcodes[] = {"tex", "tld4", "txq", "suld", "sust", "sured", "suq"};
+    return std::find(std::begin(kOpcodes), std::end(kOpcodes), opcode) != std::end(kOpcodes);
 }
 
 }  // namespace
@@ -59,8 +67,7 @@ void BodyParser::parse_statement() {
 void BodyParser::parse_directive() {
     const Token directive = cursor_.take();
     if (directive.is(".loc")) {
-        source_ = parse_loc(cursor_, directive.line);
-        return;
+        return set_source(parse_loc(cursor_, directive.line));
     }
     if (directive.is(".reg")) {
         parse_registers();
@@ -83,6 +90,21 @@ void BodyParser::parse_directive() {
                           "directive '" + std::string(directive.text) + "' is not supported in a kernel");
     }
     cursor_.expect(';');
+}
+
+/// What is inlined names the place of the call, and that, if it was inlined itself, is a .loc that came before.
+void BodyParser::set_source(const Loc& loc) {
+    inlined_at_[loc.at] = loc.inlined_at;
+    std::vector<ast::SourceLine> calls{loc.at};
+    for (ast::SourceLine at = loc.inlined_at; at.file != 0 && calls.size() < kMaxInlining;) {
+        calls.push_back(at);
+        const auto outer = inlined_at_.find(at);
+        at = outer == inlined_at_.end() ? ast::SourceLine{} : outer->second;
+    }
+    // Headers of the toolkit tell a reader little: the innermost place in the file that has the kernel itself.
+    const std::uint32_t file = calls.back().file;
+    source_ = *std::find_if(calls.begin(), calls.end(), [&](const ast::SourceLine& at) { return at.file == file; });
+    inlined_ = source_ == loc.at ? ast::SourceLine{} : loc.at;
 }
 
 /// LABEL: .branchtargets A, B, ...;
@@ -138,6 +160,7 @@ void BodyParser::parse_instruction() {
     const Token first = cursor_.peek();
     instruction.line = first.line;
     instruction.source = source_;
+    instruction.inlined = inlined_;
     if (cursor_.accept('@')) {
         instruction.guard_negated = cursor_.accept('!');
         const std::string name = cursor_.expect_name();
@@ -150,6 +173,8 @@ void BodyParser::parse_instruction() {
     instruction.name = cursor_.expect_name();
     while (cursor_.peek().kind == Token::Kind::DotWord) instruction.name += cursor_.take().text;
     try {
+        if (is_about_textures(instruction.name))
+            cursor_.refuse("instruction '" + instruction.name + "' is not supported");
         if (instruction.name == "call" || instruction.name == "call.uni") parse_call(instruction);
         while (!cursor_.peek().is(';')) {
             operand_path_.assign(1, static_cast<std::uint32_t>(instruction.operands.size()));
@@ -198,139 +223,6 @@ void BodyParser::parse_call(ast::Instruction& instruction) {
         cursor_.expect('(');
         parse_actuals();
     }
-}
-
-Operand BodyParser::parse_operand() {
-    const Token& token = cursor_.peek();
-    if (token.is('!')) {
-        cursor_.take();
-        Operand operand = parse_name();
-        if (operand.kind != Operand::Kind::Register ||
-            entry_.registers[operand.index].type.kind != ast::TypeKind::Predicate) {
-            cursor_.refuse("'!' before something that is no predicate");
-        }
-        operand.negated = true;
-        return operand;
-    }
-    if (token.is('{')) {
-        cursor_.take();
-        Operand operand = parse_list('}');
-        operand.kind = Operand::Kind::Vector;
-        return operand;
-    }
-    if (token.is('[')) return parse_address();
-    if (token.is('-')) return parse_negative();
-    Operand operand;
-    if (token.kind == Token::Kind::Integer || token.kind == Token::Kind::Float32 ||
-        token.kind == Token::Kind::Float64) {
-        operand.kind = token.kind == Token::Kind::Integer   ? Operand::Kind::Integer
-                       : token.kind == Token::Kind::Float32 ? Operand::Kind::Float32
-                                                            : Operand::Kind::Float64;
-        operand.bits = cursor_.take().bits;
-        return operand;
-    }
-    if (token.kind != Token::Kind::Word) cursor_.refuse("operand " + Cursor::describe(token) + " is not supported");
-    if (token.is("_")) {
-        cursor_.take();
-        return operand;
-    }
-    operand = parse_name();
-    if (cursor_.accept('|')) {
-        Operand pair;
-        pair.kind = Operand::Kind::Pair;
-        pair.elements.push_back(std::move(operand));
-        pair.elements.push_back(parse_operand());
-        return pair;
-    }
-    return operand;
-}
-
-Operand BodyParser::parse_negative() {
-    cursor_.expect('-');
-    const Token token = cursor_.take();
-    Operand operand;
-    if (token.kind == Token::Kind::Integer) {
-        operand.kind = Operand::Kind::Integer;
-        operand.bits = 0 - token.bits;
-    } else if (token.kind == Token::Kind::Float64) {
-        operand.kind = Operand::Kind::Float64;
-        operand.bits = token.bits ^ (std::uint64_t{1} << 63);
-    } else {
-        cursor_.refuse("'-' before " + Cursor::describe(token));
-    }
-    return operand;
-}
-
-Operand BodyParser::parse_list(char close) {
-    Operand list;
-    do {
-        operand_path_.push_back(static_cast<std::uint32_t>(list.elements.size()));
-        list.elements.push_back(parse_operand());
-        operand_path_.pop_back();
-    } while (cursor_.accept(','));
-    cursor_.expect(close);
-    return list;
-}
-
-Operand BodyParser::parse_name() {
-    std::string name = cursor_.expect_name();
-    if (name[0] == '%' && cursor_.peek().kind == Token::Kind::DotWord) name += cursor_.take().text;
-    Operand operand;
-    if (const std::uint32_t* index = find(&Scope::registers, name, scope_)) {
-        operand.kind = Operand::Kind::Register;
-        operand.index = *index;
-        return operand;
-    }
-    if (const auto special = ast::parse_special_register(name)) {
-        operand.kind = Operand::Kind::Special;
-        operand.special = *special;
-        return operand;
-    }
-    if (name[0] == '%')
-        cursor_.refuse("register '" + name + "' is neither declared nor a special register that is supported");
-    if (name == "WARP_SZ") {
-        operand.kind = Operand::Kind::Integer;
-        operand.bits = 32;
-        return operand;
-    }
-    if (find_variable(name, operand.index)) {
-        operand.kind = Operand::Kind::Variable;
-        if (cursor_.accept('+')) operand.offset = static_cast<std::int64_t>(cursor_.expect_integer());
-        return operand;
-    }
-    operand.kind = Operand::Kind::Label;
-    label_uses_.push_back({static_cast<std::uint32_t>(entry_.instructions.size()), operand_path_, name, scope_});
-    return operand;
-}
-
-Operand BodyParser::parse_address() {
-    cursor_.expect('[');
-    Operand address;
-    address.kind = Operand::Kind::Address;
-    if (cursor_.peek().kind == Token::Kind::Integer) {
-        Operand base;
-        base.kind = Operand::Kind::Integer;
-        base.bits = cursor_.take().bits;
-        address.elements.push_back(base);
-    } else {
-        Operand base = parse_name();
-        if (base.kind != Operand::Kind::Register && base.kind != Operand::Kind::Variable) {
-            cursor_.refuse("address of something unknown");
-        }
-        address.offset = base.offset;
-        base.offset = 0;
-        address.elements.push_back(base);
-    }
-    while (!cursor_.peek().is(']')) {
-        bool negative = false;
-        // "[%r-16]" is not PTX: ptxas takes "[%r+-16]" only.
-        if (!cursor_.accept('+')) cursor_.refuse("this form of address is not supported");
-        negative = cursor_.accept('-');
-        const auto value = static_cast<std::int64_t>(cursor_.expect_integer());
-        address.offset += negative ? -value : value;
-    }
-    cursor_.expect(']');
-    return address;
 }
 
 const std::uint32_t* BodyParser::find(std::unordered_map<std::string, std::uint32_t> Scope::*table,

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "harness/vgpu/ptx/ast.h"
 #include "harness/vgpu/ptx/cursor.h"
+#include "harness/vgpu/ptx/declarations.h"
 
 namespace gradguard::vgpu::ptx {
 
@@ -45,6 +47,7 @@ class BodyParser {
     void parse_statement();
     void parse_registers();
     void parse_directive();
+    void set_source(const Loc& loc);
     void parse_label();
     void parse_instruction();
     void parse_call(ast::Instruction& instruction);
@@ -65,6 +68,8 @@ class BodyParser {
     std::vector<Scope> scopes_;
     std::int32_t scope_ = -1;
     ast::SourceLine source_;
+    ast::SourceLine inlined_;
+    std::map<ast::SourceLine, ast::SourceLine> inlined_at_;  ///< By place: where it was inlined, as last said.
     std::vector<LabelUse> label_uses_;
     std::vector<TargetUse> target_uses_;
     std::vector<std::uint32_t> operand_path_;

@@ -27,13 +27,43 @@ ast::Type parse_element_type(Cursor& cursor) {
     return *type;
 }
 
-void parse_initial_value(Cursor& cursor, ast::Type type, std::vector<std::uint8_t>& bytes) {
+/// name, name+offset or generic(name)+offset, of a .global or .const variable: their generic addresses are the same.
+void parse_initial_address(Cursor& cursor, ast::Type type, ast::Variable& variable) {
+    ast::AddressValue address;
+    address.line = cursor.peek().line;
+    const bool is_generic = cursor.peek().is("generic") && cursor.peek(1).is('(');
+    if (type.bytes != 8 || type.kind == ast::TypeKind::Float)
+        cursor.refuse("initial value " + Cursor::describe(cursor.peek()) + " needs a type of 64 bits");
+    if (is_generic) {
+        cursor.take();
+        cursor.expect('(');
+    }
+    address.name = cursor.expect_name();
+    const auto add_offset = [&] {
+        const bool negative = cursor.peek().is('-');
+        if (!cursor.accept('+') && !cursor.accept('-')) return;
+        const auto offset = static_cast<std::int64_t>(cursor.expect_integer());
+        address.offset += negative ? -offset : offset;
+    };
+    add_offset();
+    if (is_generic) {
+        cursor.expect(')');
+        add_offset();
+    }
+    address.at_bytes = variable.initial.size();
+    variable.initial.insert(variable.initial.end(), type.bytes, 0);
+    variable.addresses.push_back(std::move(address));
+}
+
+void parse_initial_value(Cursor& cursor, ast::Type type, ast::Variable& variable) {
     if (cursor.accept('{')) {
-        do parse_initial_value(cursor, type, bytes);
+        if (cursor.accept('}')) return;
+        do parse_initial_value(cursor, type, variable);
         while (cursor.accept(','));
         cursor.expect('}');
         return;
     }
+    if (cursor.peek().kind == Token::Kind::Word) return parse_initial_address(cursor, type, variable);
     const bool negative = cursor.accept('-');
     const Token token = cursor.take();
     std::uint64_t bits = token.bits;
@@ -50,7 +80,7 @@ void parse_initial_value(Cursor& cursor, ast::Type type, std::vector<std::uint8_
     } else {
         cursor.refuse_at(token.line, "initial value " + Cursor::describe(token) + " is not supported for this type");
     }
-    for (unsigned i = 0; i < type.bytes; ++i) bytes.push_back(static_cast<std::uint8_t>(bits >> (8 * i)));
+    for (unsigned i = 0; i < type.bytes; ++i) variable.initial.push_back(static_cast<std::uint8_t>(bits >> (8 * i)));
 }
 
 /// The [n][m] after a name: number of elements, 0 for [].
@@ -114,7 +144,7 @@ std::vector<ast::Variable> parse_variables(Cursor& cursor, Space space, bool is_
         variable.is_extern = is_extern;
         if (cursor.accept('=')) {
             if (space == Space::Shared || is_extern) cursor.refuse("this variable cannot have an initial value");
-            parse_initial_value(cursor, layout.type, variable.initial);
+            parse_initial_value(cursor, layout.type, variable);
             if (variable.bytes == 0) variable.bytes = variable.initial.size();
             if (variable.initial.size() > variable.bytes) cursor.refuse("more initial values than elements");
         }
@@ -134,12 +164,21 @@ ast::Variable parse_parameter(Cursor& cursor) {
     return variable;
 }
 
-ast::SourceLine parse_loc(Cursor& cursor, std::uint32_t line) {
-    ast::SourceLine source;
-    source.file = static_cast<std::uint32_t>(cursor.expect_integer());
-    source.line = static_cast<std::uint32_t>(cursor.expect_integer());
-    cursor.skip_line(line);  // column, function name and inlined_at: the innermost line is what findings name
-    return source;
+/// .loc FILE LINE COLUMN[, function_name LABEL[+N]][, inlined_at FILE LINE COLUMN]
+Loc parse_loc(Cursor& cursor, std::uint32_t line) {
+    const auto number = [&] { return static_cast<std::uint32_t>(cursor.expect_integer()); };
+    const auto same_line = [&] { return !cursor.at_end() && cursor.peek().line == line; };
+    Loc loc;
+    loc.at.file = number();
+    loc.at.line = number();
+    if (same_line()) loc.at.column = number();
+    while (same_line()) {
+        if (!cursor.take().is("inlined_at")) continue;
+        loc.inlined_at.file = number();
+        loc.inlined_at.line = number();
+        loc.inlined_at.column = number();
+    }
+    return loc;
 }
 
 void parse_file(Cursor& cursor, std::uint32_t line, ast::Module& module) {

@@ -15,8 +15,14 @@ std::vector<ast::Variable> parse_variables(Cursor& cursor, Space space, bool is_
 /// One kernel parameter, from after `.param`.
 ast::Variable parse_parameter(Cursor& cursor);
 
+/// A `.loc`: a place, and where it was inlined, if it was.
+struct Loc {
+    ast::SourceLine at;
+    ast::SourceLine inlined_at;
+};
+
 /// `.loc` and `.file`, from after the directive word at `line`.
-ast::SourceLine parse_loc(Cursor& cursor, std::uint32_t line);
+Loc parse_loc(Cursor& cursor, std::uint32_t line);
 void parse_file(Cursor& cursor, std::uint32_t line, ast::Module& module);
 
 }  // namespace gradguard::vgpu::ptx

@@ -103,6 +103,7 @@ class Expander {
     void expand(const Copy& caller, const Instruction& call) {
         const auto function = std::find_if(module_.functions.begin(), module_.functions.end(),
                                            [&](const Entry& one) { return one.name == call.callee; });
+        if (function == module_.functions.end() && call.callee == "__assertfail") return fail(caller, call);
         if (function == module_.functions.end())
             refuse(call, "function '" + call.callee + "' has no body in this module");
         if (std::find(active_.begin(), active_.end(), &*function) != active_.end())
@@ -135,6 +136,16 @@ class Expander {
         append(copy);
         active_.pop_back();
         out_->labels[end].position = static_cast<std::uint32_t>(out_->instructions.size());
+    }
+
+    /// assert() calls a function of the driver that ends the kernel with an error.
+    void fail(const Copy& caller, const Instruction& call) {
+        Instruction trap = call;
+        trap.name = "trap";
+        trap.callee.clear();
+        trap.operands.clear();
+        if (trap.guard >= 0) trap.guard += static_cast<std::int32_t>(caller.first_register);
+        out_->instructions.push_back(std::move(trap));
     }
 
     /// Local variables are there once for each call, all others once.

@@ -2,6 +2,7 @@
 #include "harness/vgpu/ptx/parser.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 
 #include "harness/vgpu/ptx/body.h"
@@ -20,16 +21,29 @@ class ModuleParser {
         while (!cursor_.at_end()) parse_top();
         if (!saw_version_) cursor_.refuse("module without .version");
         if (module_.target == 0) cursor_.refuse("module without .target");
+        for (const ast::Variable& variable : module_.variables) check_addresses(variable);
     }
 
   private:
+    void check_addresses(const ast::Variable& variable) const {
+        for (const ast::AddressValue& address : variable.addresses) {
+            const auto named = [&](const auto& one) { return one.name == address.name; };
+            const auto target = std::find_if(module_.variables.begin(), module_.variables.end(), named);
+            const bool is_code = std::any_of(module_.functions.begin(), module_.functions.end(), named) ||
+                                 std::any_of(module_.entries.begin(), module_.entries.end(), named);
+            const std::string what = "initial value of '" + variable.name + "': '" + address.name + "'";
+            if (is_code) cursor_.refuse_at(address.line, what + " is code; indirect calls are not supported");
+            if (target == module_.variables.end()) cursor_.refuse_at(address.line, what + " is not defined");
+            if (target->space != Space::Global && target->space != Space::Constant)
+                cursor_.refuse_at(address.line, what + " is no .global or .const variable");
+        }
+    }
+
     void parse_top() {
         if (cursor_.accept(';')) return;
         const Token directive = cursor_.take();
         if (directive.is(".version")) {
-            if (cursor_.take().kind != Token::Kind::Float64)
-                cursor_.refuse_at(directive.line, ".version without its number");
-            saw_version_ = true;
+            parse_version(directive.line);
         } else if (directive.is(".target")) {
             parse_target(directive.line);
         } else if (directive.is(".address_size")) {
@@ -47,11 +61,27 @@ class ModuleParser {
         }
     }
 
+    /// What a later version means nobody here has read; the first ones rounded otherwise.
+    void parse_version(std::uint32_t line) {
+        const Token token = cursor_.take();
+        if (token.kind != Token::Kind::Float64) cursor_.refuse_at(line, ".version without its number");
+        const auto version = std::bit_cast<double>(token.bits);
+        if (version < 2 || version >= 10)
+            cursor_.refuse_at(line, ".version " + std::string(token.text) + " is not supported: 2.0 to 9.x are");
+        saw_version_ = true;
+    }
+
+    /// sm_80, sm_90a, sm_100f.
     void parse_target(std::uint32_t line) {
         do {
             const Token token = cursor_.take();
             if (token.text.substr(0, 3) == "sm_") {
-                std::from_chars(token.text.data() + 3, token.text.data() + token.text.size(), module_.target);
+                const char* const end = token.text.data() + token.text.size();
+                const char* const after = std::from_chars(token.text.data() + 3, end, module_.target).ptr;
+                const std::string_view rest(after, static_cast<std::size_t>(end - after));
+                const bool known = module_.target >= 20 && module_.target < 200;
+                if (!known || (!rest.empty() && rest != "a" && rest != "f"))
+                    cursor_.refuse_at(line, ".target " + Cursor::describe(token) + " is not supported");
             } else if (!token.is("debug")) {
                 cursor_.refuse_at(line, ".target option " + Cursor::describe(token) + " is not supported");
             }
@@ -173,11 +203,25 @@ class ModuleParser {
     bool saw_version_ = false;
 };
 
+/// Compiled code and empty files, which are easily given in place of PTX.
+void refuse_what_is_no_text(std::string_view text, const std::string& file_name) {
+    const auto begins_with = [&](std::string_view magic) { return text.substr(0, magic.size()) == magic; };
+    if (begins_with("\x7F"
+                    "ELF"))
+        throw PtxError(file_name, 1,
+                       "this is compiled code (ELF, a cubin or an object), not PTX; nvcc -ptx makes that");
+    if (begins_with("\x50\xED\x55\xBA") || begins_with("\xB1\x43\x62\x46"))
+        throw PtxError(file_name, 1, "this is a fatbin, not PTX; nvcc -ptx makes that");
+    if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
+        throw PtxError(file_name, 1, "there is nothing in it");
+}
+
 }  // namespace
 
 std::unique_ptr<ast::Module> parse(std::string_view text, std::string file_name) {
     auto module = std::make_unique<ast::Module>();
     module->file_name = std::move(file_name);
+    refuse_what_is_no_text(text, module->file_name);
     const std::vector<Token> tokens = tokenize(text, module->file_name);
     Cursor cursor(tokens, module->file_name);
     ModuleParser(cursor, *module).run();

@@ -42,6 +42,20 @@ KERNEL last_block_clean(const int* a, int* b, int* c) { last_block<Fence::Device
 KERNEL last_block_all_bug(const int* a, int* b, int* c) { last_block<Fence::None, true>(a, b, c); }
 KERNEL last_block_all_clean(const int* a, int* b, int* c) { last_block<Fence::Device, true>(a, b, c); }
 
+// Who takes ticket kTicket sets the counter back by a plain store: thread kThread of its block, after a barrier or not.
+template <int kTicket, unsigned kThread, bool kBarrier>
+__device__ void ticket(int* c) {
+    __shared__ volatile bool is_mine;
+    if (threadIdx.x == 0) is_mine = atomicAdd(c, 1) == kTicket;  // <- ticket
+    if (kBarrier) __syncthreads();
+    if (threadIdx.x == kThread && (!kBarrier || is_mine)) *c = 0;  // <- ticket
+}
+KERNEL ticket_first_bug(const int* a, int* b, int* c) { ticket<0, 0, true>(c); }
+KERNEL ticket_middle_bug(const int* a, int* b, int* c) { ticket<4, 33, true>(c); }
+KERNEL ticket_lane_bug(const int* a, int* b, int* c) { ticket<7, 1, false>(c); }
+KERNEL ticket_clean(const int* a, int* b, int* c) { ticket<7, 0, true>(c); }
+KERNEL ticket_other_clean(const int* a, int* b, int* c) { ticket<7, 33, true>(c); }
+
 // Block 0 publishes, block 1 spins on a flag. All blocks are resident.
 template <bool kProducerFence, bool kConsumerFence>
 __device__ void flag(const int* a, int* b, int* c) {
