@@ -92,3 +92,18 @@ def fma(a, b, c):
     adjust = np.isfinite(total) & even & (error != 0)
     odd = np.nextafter(total, np.where(error > 0, np.inf, -np.inf))
     return np.where(adjust, odd, total).astype(np.float32)
+
+
+def ulps_between(a, b):
+    """Element by element: how many FP32 numbers further b is than a, across binades, subnormals and signs; +0 and -0
+    are one number. uint32; NaN against NaN is 0, against anything else the greatest uint32."""
+    a, b = np.asarray(a, np.float32), np.asarray(b, np.float32)
+
+    def place(values):
+        bits = bits_of(values).astype(np.int64)
+        return np.where(bits >> 31 == 0, bits, -(bits & 0x7FFFFFFF))
+
+    distance = np.abs(place(a) - place(b)).astype(np.uint32)
+    one_is_nan = np.isnan(a) | np.isnan(b)
+    both_are_nan = np.isnan(a) & np.isnan(b)
+    return np.where(one_is_nan, np.where(both_are_nan, np.uint32(0), np.uint32(0xFFFFFFFF)), distance)

@@ -4,10 +4,24 @@
 import json
 import os
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, configuration, settings
+from replay import ReplayTool
+
+# The same examples in every run, and nothing written beside the sources.
+settings.register_profile(
+    "gradguard",
+    database=None,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("gradguard")
+configuration.set_hypothesis_home_dir(str(Path(tempfile.gettempdir()) / "gradguard-hypothesis"))
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,12 +60,28 @@ class Gradguard:
         return Run(done.returncode, done.stderr, parsed, out)
 
 
-@pytest.fixture
-def gradguard(request, tmp_path):
-    chosen = request.config.getoption("--gradguard-binary") or os.environ.get("GRADGUARD_BINARY")
+def program(config):
+    """Where the program is; skips the test where there is none and none was named."""
+    chosen = config.getoption("--gradguard-binary") or os.environ.get("GRADGUARD_BINARY")
     binary = Path(chosen) if chosen else ROOT / "build" / "gradguard"
     if not binary.is_file():
         if chosen:
             pytest.fail(f"{binary}: no such program")
         pytest.skip(f"blocked: {binary} is not built (name one with GRADGUARD_BINARY)")
-    return Gradguard(binary.resolve(), tmp_path)
+    return binary.resolve()
+
+
+@pytest.fixture
+def gradguard(request, tmp_path):
+    return Gradguard(program(request.config), tmp_path)
+
+
+@pytest.fixture(scope="session")
+def replay(request, tmp_path_factory):
+    """The tool that runs many groups in one process; it lies beside the program."""
+    binary = program(request.config).with_name("gradguard_replay_groups")
+    if not binary.is_file():
+        pytest.skip(f"blocked: {binary} is not built")
+    tool = ReplayTool(binary, tmp_path_factory.mktemp("replay"))
+    yield tool
+    tool.close()

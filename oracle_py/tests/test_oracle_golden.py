@@ -208,6 +208,13 @@ def test_clip(values, max_norm, norm, clip):
 # Statistics (section 4)
 
 
+def sumsq_error_bound(elements):
+    """Closed form for the tree's relative error of sumsq over at most 1024 elements (harness/compare/BOUNDS.md)."""
+    depth = -(-elements // 256) - 1 + min(8, (elements - 1).bit_length())
+    k = 5 * depth + 4
+    return k * 2.0**-24 / (1 - k * 2.0**-24)
+
+
 @pytest.mark.parametrize(
     "dtype, values, norm",
     [
@@ -229,7 +236,7 @@ def test_clip(values, max_norm, norm, clip):
 def test_reported_norms(dtype, values, norm):
     bits = np.array(values, np.float16).view(np.uint16) if dtype == "F16" else bits_of(np.array(values, np.float32))
     stats = group_stats([StoredTensor(dtype, (len(values),), bits)], 1)
-    assert stats.all_finite and math.isclose(stats.total_norm, norm, rel_tol=2.0**-22)
+    assert stats.all_finite and abs(stats.total_norm - norm) <= norm * sumsq_error_bound(len(values)) / 2
     assert stats.exact_norm == norm
 
 

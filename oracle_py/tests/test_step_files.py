@@ -6,9 +6,9 @@ import json
 import math
 from pathlib import Path
 
-import groups
 import numpy as np
 import pytest
+import random_groups as groups
 
 from gradguard_oracle import safetensors_file
 from gradguard_oracle.float32 import float32_from_text, same_bits
