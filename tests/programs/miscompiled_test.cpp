@@ -58,5 +58,11 @@ TEST(Miscompiled, CeilingOfALargeConstantIsMinusTwoToThe63) {
     }
 }
 
+TEST(Miscompiled, TheClampOfAQuotientByMinusZeroIsLostOptimised) {
+    const Argument in = input(Words(32, 7));
+    EXPECT_EQ(run_program("clamp", "O0", {in, output(32)}).outputs.at(0), Words(32, 0xF149F2CAU));  // -1e30
+    EXPECT_EQ(run_program("clamp", "O3", {in, output(32)}).outputs.at(0), Words(32, 0xFF800000U));  // -inf
+}
+
 }  // namespace
 }  // namespace gradguard::programs

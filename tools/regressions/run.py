@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the command line to the exit status."""
+import contextlib
 import datetime
 import errno
 import json
@@ -22,10 +23,13 @@ TAIL_LINES = 20
 
 def say(text, stream=None):
     """Prints a line; a reader that has gone away does not end the run."""
+    stream = stream or sys.stdout
     try:
-        print(text, file=stream or sys.stdout, flush=True)
+        print(text, file=stream, flush=True)
     except (OSError, ValueError):
-        pass
+        # What stays in the buffer would fail again when Python exits, which makes the exit status 120.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def log_folder(options):
