@@ -77,6 +77,7 @@ class Filler {
 
     template <class Word>
     void fill(std::uint64_t n, std::byte* out) {
+        if (n == 0) return;  // `out` may be null then
         const auto each = [&](auto&& word_at) {
             const std::uint32_t kept = recipe_.absolute ? kFormat.sign() - 1 : 0xFFFFFFFFU;
             for (std::uint64_t i = 0; i < n; ++i) {
@@ -104,7 +105,7 @@ class Filler {
                 break;
             case Fill::kOneHot:
                 std::memset(out, 0, n * sizeof(Word));
-                if (n != 0) put_one<Word>(n, out);
+                put_one<Word>(n, out);
                 break;
             case Fill::kThresholds:
                 each([&](std::uint64_t) { return threshold(random_.next()); });
