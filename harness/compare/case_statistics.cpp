@@ -15,14 +15,14 @@ namespace gradguard::harness {
 bool StepJudge::scan(const GroupBefore& group) {
     const float r = reference::reciprocal_scale(group.control.gradient_scale);
     reference::ExactSumOfSquares sum;
-    bad_tensors_.assign(group.gradients.size(), false);
+    first_bad_.assign(group.gradients.size(), std::nullopt);
     max_abs_ = least_abs_ = 0.0F;
     bool bad = false;
     for (std::size_t i = 0; i < group.gradients.size(); ++i) {
         const reference::ExactScan scan = reference::exact_scan(group.gradients[i], r);
         sum += scan.sum;
-        bad_tensors_[i] = scan.bad_elements != 0;
-        bad = bad || bad_tensors_[i];
+        first_bad_[i] = scan.first_bad;
+        bad = bad || scan.first_bad;
         max_abs_ = std::max(max_abs_, scan.max_finite_abs);
         const float least = scan.least_nonzero_abs;
         if (least != 0.0F && (least_abs_ == 0.0F || least < least_abs_)) least_abs_ = least;
@@ -45,7 +45,7 @@ void StepJudge::judge_report(const GroupBefore& group, const GradientStatsReport
 
 void StepJudge::judge_foreign_report(const GroupBefore& group, const GradientStatsReport& report) {
     constexpr const char* kExact = "flags, counts and the greatest magnitude are exact (contract section 4)";
-    const bool bad = std::find(bad_tensors_.begin(), bad_tensors_.end(), true) != bad_tensors_.end();
+    const bool bad = std::ranges::any_of(first_bad_, [](const auto& first) { return first.has_value(); });
     std::uint64_t elements = 0;
     for (const auto& view : group.gradients) elements += view.elements;
     const GradientStats& stats = report.stats;
@@ -58,8 +58,8 @@ void StepJudge::judge_foreign_report(const GroupBefore& group, const GradientSta
     if (reference::bits_of(stats.max_finite_abs) != reference::bits_of(max_abs_)) {
         add(kExact, {}, "max_finite_abs", float_text(stats.max_finite_abs), float_text(max_abs_));
     }
-    for (std::size_t i = 0; i < report.summaries.size() && i < bad_tensors_.size(); ++i) {
-        const float flag = bad_tensors_[i] ? 1.0F : 0.0F;
+    for (std::size_t i = 0; i < report.summaries.size() && i < first_bad_.size(); ++i) {
+        const float flag = first_bad_[i] ? 1.0F : 0.0F;
         if (report.summaries[i].bad != flag) {
             add(kExact, i, "summary.bad", float_text(report.summaries[i].bad), float_text(flag));
         }

@@ -115,7 +115,7 @@ bool StepJudge::judge_error(const GroupBefore& group, const StepOutcome& got, bo
     if (!wanted) {
         add("a valid group is stepped", {}, "", place_text(*got.error), "a result");
     } else if (!got.error || got.error->kind != ErrorKind::kNonFiniteGradients ||
-               (got.error->entry && (*got.error->entry >= bad_tensors_.size() || !bad_tensors_[*got.error->entry]))) {
+               (got.error->entry && (*got.error->entry >= first_bad_.size() || !first_bad_[*got.error->entry]))) {
         add("a bad group under policy Error is an error before any update (contract section 2)", {}, "gradients",
             got.error ? place_text(*got.error) : "a result", "NonFiniteGradients");
     }
@@ -125,6 +125,7 @@ bool StepJudge::judge_error(const GroupBefore& group, const StepOutcome& got, bo
 
 bool StepJudge::judge_step(GroupBefore& group, const StepOutcome& got) {
     step_ = group.index;
+    errors_.assign(group.entries.size(), {});
     const bool bad = scan(group);
     if (judge_error(group, got, bad)) {
         judge_surroundings(got);
@@ -274,6 +275,7 @@ void StepJudge::judge_updated(const GroupBefore& group, std::size_t i, const Out
                             before.second_moment,      before.max_second_moment,   after.parameters,
                             after.state->first_moment, after.state->second_moment, maximum_of(*after.state)};
     const UpdateVerdict verdict = harness::judge_update(operands, coefficients, abilities_, options_.measure);
+    errors_[i] = verdict.worst;
     if (options_.measure) {
         const auto take = [&](Quantity quantity, Operand operand) {
             const WorstError& worst = verdict.worst_of(operand);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "harness/compare/case_judge.h"
+#include "harness/compare/update_bound.h"
 #include "reference/model/gradient_view.h"
 #include "reference/model/validation.h"
 
@@ -43,6 +45,14 @@ class StepJudge {
     /// A step of a valid group. Moves `group` on to what the subject left; false when there is nothing to go on from.
     bool judge_step(GroupBefore& group, const StepOutcome& got);
 
+    // Of the step judged last, for whoever tells more of it than a verdict holds:
+    /// The root of the exact sum of squares over the good elements.
+    double exact_norm() const { return exact_norm_; }
+    /// By tensor: its first bad element.
+    const std::vector<std::optional<std::uint64_t>>& first_bad() const { return first_bad_; }
+    /// By entry and Operand; 0 where nothing was updated or measured.
+    const std::vector<std::array<WorstError, kOperands>>& errors() const { return errors_; }
+
   private:
     void add(Failure failure);
     void add(const char* fact, std::optional<std::uint64_t> entry, std::string operand, std::string got,
@@ -72,7 +82,8 @@ class StepJudge {
     // Of the group that is being judged:
     double exact_norm_ = 0.0;  ///< Of the good elements.
     float max_abs_ = 0.0F, least_abs_ = 0.0F;
-    std::vector<bool> bad_tensors_;
+    std::vector<std::optional<std::uint64_t>> first_bad_;
+    std::vector<std::array<WorstError, kOperands>> errors_;
     float clip_ = 1.0F;
     bool skips_ = false;
 };

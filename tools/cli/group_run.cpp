@@ -7,18 +7,19 @@
 #include <span>
 #include <utility>
 
+#include "harness/compare/report.h"
 #include "tools/cli/error_text.h"
 #include "tools/cli/number_text.h"
 
 namespace gradguard::tools {
 namespace {
 
+using harness::OutcomeEntry;
 using harness::SafetensorsFile;
 using harness::SafetensorsTensor;
 
-std::vector<float> floats_of(const SafetensorsFile& file, const SafetensorsTensor* tensor) {
-    if (tensor == nullptr) return {};
-    const std::span<const std::byte> bytes = file.data(*tensor);
+std::vector<float> floats_of(const SafetensorsFile& file, const SafetensorsTensor& tensor) {
+    const std::span<const std::byte> bytes = file.data(tensor);
     std::vector<float> values(bytes.size() / sizeof(float));
     if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
     return values;
@@ -43,7 +44,18 @@ std::vector<float> downloaded(const Tensor& tensor) {
 }
 
 bool same_bytes(std::span<const float> a, std::span<const float> b) {
-    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+    return std::ranges::equal(std::as_bytes(a), std::as_bytes(b));
+}
+
+/// The same state, byte for byte.
+bool same_values(const OutcomeEntry& a, const OutcomeEntry& b) {
+    if (!same_bytes(a.parameters, b.parameters) || a.state.has_value() != b.state.has_value()) return false;
+    if (!a.state) return true;
+    const auto& one = a.state->max_second_moment;
+    const auto& two = b.state->max_second_moment;
+    return same_bytes(a.state->first_moment, b.state->first_moment) &&
+           same_bytes(a.state->second_moment, b.state->second_moment) && one.has_value() == two.has_value() &&
+           (!one || same_bytes(*one, *two));
 }
 
 }  // namespace
@@ -115,9 +127,15 @@ void GroupRun::upload_first() {
     for (const FileEntry& entry : file.entries) {
         entries_.push_back(library_entry(
             entry, *entry.grad, [&](const SafetensorsTensor& tensor) { return device_.upload(*file.file, tensor); }));
-        values_.push_back({entry.has_state() ? entry.step : 0, entry.has_state(), floats_of(*file.file, entry.param),
-                           floats_of(*file.file, entry.exp_avg), floats_of(*file.file, entry.exp_avg_sq),
-                           floats_of(*file.file, entry.max_exp_avg_sq)});
+        OutcomeEntry value;
+        value.parameters = floats_of(*file.file, *entry.param);
+        if (entry.has_state()) {
+            value.state = harness::OutcomeState{entry.step, floats_of(*file.file, *entry.exp_avg),
+                                                floats_of(*file.file, *entry.exp_avg_sq), std::nullopt};
+            if (entry.max_exp_avg_sq != nullptr)
+                value.state->max_second_moment = floats_of(*file.file, *entry.max_exp_avg_sq);
+        }
+        values_.push_back(std::move(value));
     }
     gradients_from_ = &file;
 }
@@ -148,17 +166,17 @@ JudgedGroup GroupRun::judged_group(const GroupFile& file) const {
     return judged_gradients(request_.scan, device_, file, replay_);
 }
 
-std::vector<EntryValues> GroupRun::download(const std::vector<AdamWUpdate>& updates) const {
-    std::vector<EntryValues> values;
+std::vector<OutcomeEntry> GroupRun::download(const std::vector<AdamWUpdate>& updates) const {
+    std::vector<OutcomeEntry> values;
     for (const AdamWUpdate& update : updates) {
-        EntryValues value;
-        value.param = downloaded(update.parameters);
+        OutcomeEntry value;
+        value.updated = update.updated;
+        value.parameters = downloaded(update.parameters);
         if (update.state) {
-            value.has_state = true;
-            value.step = update.state->step;
-            value.exp_avg = downloaded(update.state->first_moment);
-            value.exp_avg_sq = downloaded(update.state->second_moment);
-            if (update.state->max_second_moment) value.max_exp_avg_sq = downloaded(*update.state->max_second_moment);
+            value.state = harness::OutcomeState{update.state->step, downloaded(update.state->first_moment),
+                                                downloaded(update.state->second_moment), std::nullopt};
+            if (update.state->max_second_moment)
+                value.state->max_second_moment = downloaded(*update.state->max_second_moment);
         }
         values.push_back(std::move(value));
     }
@@ -177,14 +195,10 @@ void GroupRun::require_inputs_untouched(const std::vector<AdamWEntry>& inputs, c
         gradients.emplace_back(input.gradients.bytes());
         input.gradients.download(gradients.back());
     }
-    const std::vector<EntryValues> now = download(as_results);
+    const std::vector<OutcomeEntry> now = download(as_results);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const std::span<const std::byte> stored = file.file->data(*file.entries[i].grad);
-        const bool same = std::ranges::equal(gradients[i], stored) && same_bytes(now[i].param, values_[i].param) &&
-                          same_bytes(now[i].exp_avg, values_[i].exp_avg) &&
-                          same_bytes(now[i].exp_avg_sq, values_[i].exp_avg_sq) &&
-                          same_bytes(now[i].max_exp_avg_sq, values_[i].max_exp_avg_sq);
-        if (same) continue;
+        if (std::ranges::equal(gradients[i], stored) && same_values(now[i], values_[i])) continue;
         harness::Failure failure;
         failure.fact = "a step writes to none of its inputs";
         failure.entry = i;
@@ -212,18 +226,17 @@ harness::StepResult GroupRun::step(std::size_t index) {
         device_.require_no_findings();
         throw located(error, file, request_.scan);
     }
-    std::vector<EntryValues> after = download(result.entries);
+    harness::StepOutcome outcome;
+    outcome.entries = download(result.entries);
+    outcome.report = std::move(result.report);
+    outcome.clip_multiplier = result.clip_multiplier;
+    outcome.skip_reason = result.skip_reason;
     device_.require_no_findings();
 
-    const JudgedStep judged{
-        request_.options,
-        control,
-        request_.guard,
-        request_.scan.contracted ? harness::Contraction::kAllowed : harness::Contraction::kForbidden,
-        &result,
-        values_,
-        after};
-    harness::StepResult verdict = judge_step(judged_group(file), judged);
+    const auto contraction =
+        request_.scan.contracted ? harness::Contraction::kAllowed : harness::Contraction::kForbidden;
+    harness::StepResult verdict =
+        judge_step(judged_group(file), {request_.options, control, request_.guard, contraction, values_, outcome});
     verdict.source = file.file->path();
     require_inputs_untouched(entries_, file, verdict);
 
@@ -231,7 +244,7 @@ harness::StepResult GroupRun::step(std::size_t index) {
         entries_[i].parameters = result.entries[i].parameters;
         entries_[i].state = result.entries[i].state;
     }
-    values_ = std::move(after);
+    values_ = std::move(outcome.entries);
     return verdict;
 }
 
@@ -244,18 +257,18 @@ void GroupRun::write(const std::string& path) const {
     for (std::size_t i = 0; i < values_.size(); ++i) {
         const std::string& name = first.entries[i].name;
         const std::vector<std::uint64_t>& shape = first.entries[i].param->shape;
-        const EntryValues& value = values_[i];
+        const OutcomeEntry& value = values_[i];
         const auto put = [&](const char* suffix, const std::vector<float>& data) {
             tensors[name + suffix] = {"F32", shape, std::as_bytes(std::span(data))};
         };
         const SafetensorsTensor& grad = *last.entries[i].grad;
         tensors[name + ".grad"] = {grad.dtype, grad.shape, last.file->data(grad)};
-        put(".param", value.param);
-        metadata[name + ".step"] = std::to_string(value.has_state ? value.step : 0);
-        if (!value.has_state) continue;
-        put(".exp_avg", value.exp_avg);
-        put(".exp_avg_sq", value.exp_avg_sq);
-        if (request_.options.amsgrad) put(".max_exp_avg_sq", value.max_exp_avg_sq);
+        put(".param", value.parameters);
+        metadata[name + ".step"] = std::to_string(value.state ? value.state->step : 0);
+        if (!value.state) continue;
+        put(".exp_avg", value.state->first_moment);
+        put(".exp_avg_sq", value.state->second_moment);
+        if (value.state->max_second_moment) put(".max_exp_avg_sq", *value.state->max_second_moment);
     }
     harness::write_safetensors(path, tensors, metadata);
 }

@@ -40,7 +40,7 @@ class GroupRun {
     void upload_gradients(const GroupFile& file);
     OpenDevice::ReadOnly mark_inputs() const;
     JudgedGroup judged_group(const GroupFile& file) const;
-    std::vector<EntryValues> download(const std::vector<AdamWUpdate>& updates) const;
+    std::vector<harness::OutcomeEntry> download(const std::vector<AdamWUpdate>& updates) const;
     void require_inputs_untouched(const std::vector<AdamWEntry>& inputs, const GroupFile& file,
                                   harness::StepResult& result) const;
 
@@ -49,7 +49,7 @@ class GroupRun {
     std::vector<GroupFile> files_;
     std::string replay_;
     std::vector<AdamWEntry> entries_;
-    std::vector<EntryValues> values_;
+    std::vector<harness::OutcomeEntry> values_;
     const GroupFile* gradients_from_ = nullptr;
 };
 

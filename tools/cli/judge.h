@@ -6,24 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "harness/compare/report.h"
-#include "harness/compare/update_bound.h"
+#include "harness/case/abilities.h"
+#include "harness/case/outcome.h"
 #include "harness/io/results.h"
-#include "kernels/host/guarded_adamw.h"
 #include "reference/contract/options.h"
 #include "reference/model/gradient_view.h"
 
 namespace gradguard::tools {
-
-/// One entry's values on the host, [n] each, as the subject produced them. No state: moments empty, step 0.
-struct EntryValues {
-    std::uint64_t step = 0;
-    bool has_state = false;
-    std::vector<float> param;
-    std::vector<float> exp_avg;
-    std::vector<float> exp_avg_sq;
-    std::vector<float> max_exp_avg_sq;  ///< Empty without AMSGrad.
-};
 
 /// The gradients of one step, on the host.
 struct JudgedGroup {
@@ -36,13 +25,12 @@ struct JudgedGroup {
 
 /// What a step was asked to do and what came of it.
 struct JudgedStep {
-    AdamWOptions options;
-    StepControl control;
-    GradientGuardOptions guard;
+    const AdamWOptions& options;
+    const StepControl& control;
+    const GradientGuardOptions& guard;
     harness::Contraction contraction = harness::Contraction::kAllowed;
-    const GuardedAdamWUpdate* result = nullptr;
-    std::span<const EntryValues> before;
-    std::span<const EntryValues> after;  ///< Downloaded from the result.
+    std::span<const harness::OutcomeEntry> before;
+    const harness::StepOutcome& outcome;
 };
 
 /// Compares a scan with the contract's tree on the host, bit for bit, and with the exact sum.
