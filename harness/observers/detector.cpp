@@ -22,12 +22,18 @@ bool Checked::nothing() const {
     return std::all_of(counts.begin(), counts.end(), [](const auto& entry) { return entry.second == 0; });
 }
 
+vgpu::Finding finding_at(const vgpu::Observed& launch, const vgpu::WarpId& warp, std::uint32_t instruction,
+                         std::uint32_t lane) {
+    vgpu::Finding finding;
+    finding.place = launch.place(instruction);
+    finding.block = unflatten(warp.block, launch.config().grid);
+    finding.thread = unflatten(std::uint64_t{warp.warp} * vgpu::kWarpLanes + lane, launch.config().block);
+    return finding;
+}
+
 vgpu::Finding finding_for(const vgpu::Observed& launch, const vgpu::MemoryEvent& event, std::uint32_t lane,
                           vgpu::Space space, vgpu::Address address) {
-    vgpu::Finding finding;
-    finding.place = launch.place(event.instruction);
-    finding.block = unflatten(event.warp.block, launch.config().grid);
-    finding.thread = unflatten(std::uint64_t{event.warp.warp} * vgpu::kWarpLanes + lane, launch.config().block);
+    vgpu::Finding finding = finding_at(launch, event.warp, event.instruction, lane);
     finding.space = space;
     finding.access = event.kind;
     finding.access_bytes = event.lane_bytes;

@@ -41,6 +41,9 @@ inline vgpu::Dim3 unflatten(std::uint64_t index, const vgpu::Dim3& shape) {
             static_cast<std::uint32_t>(index / x / y)};
 }
 
+/// A finding about lane `lane` of a warp at an instruction: place, block and thread.
+vgpu::Finding finding_at(const vgpu::Observed& launch, const vgpu::WarpId& warp, std::uint32_t instruction,
+                         std::uint32_t lane);
 /// A finding about lane `lane` of a memory event, complete but for kind, other party and detail.
 vgpu::Finding finding_for(const vgpu::Observed& launch, const vgpu::MemoryEvent& event, std::uint32_t lane,
                           vgpu::Space space, vgpu::Address address);

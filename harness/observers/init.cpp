@@ -21,14 +21,14 @@ void Init::launch_begin(vgpu::Observed& launch) {
     launch_ = &launch;
     folder_.clear();
     shared_bytes_ = launch.shared_bytes_per_block();
-    for (auto& entry : blocks_) spare_.push_back(std::move(entry.second));
-    blocks_.clear();
-    last_memory_ = nullptr;
+    for (auto& entry : shared_) spare_.push_back(std::move(entry.second));
+    shared_.clear();
+    last_shared_ = nullptr;
 }
 
-DefinedBytes& Init::memory_of(std::uint64_t block) {
-    if (last_memory_ && last_block_ == block) return *last_memory_;
-    auto& memory = blocks_[block];
+DefinedBytes& Init::shared_of(std::uint64_t block) {
+    if (last_shared_ && last_block_ == block) return *last_shared_;
+    auto& memory = shared_[block];
     if (!memory) {
         if (spare_.empty()) {
             memory = std::make_unique<DefinedBytes>(shared_bytes_);
@@ -39,20 +39,20 @@ DefinedBytes& Init::memory_of(std::uint64_t block) {
         }
     }
     last_block_ = block;
-    last_memory_ = memory.get();
+    last_shared_ = memory.get();
     return *memory;
 }
 
 void Init::block_begin(std::uint64_t block) {
-    if (shared_bytes_ != 0) memory_of(block);
+    if (shared_bytes_ != 0) shared_of(block);
 }
 
 void Init::block_end(std::uint64_t block) {
-    const auto at = blocks_.find(block);
-    if (at == blocks_.end()) return;
+    const auto at = shared_.find(block);
+    if (at == shared_.end()) return;
     spare_.push_back(std::move(at->second));
-    blocks_.erase(at);
-    last_memory_ = nullptr;
+    shared_.erase(at);
+    last_shared_ = nullptr;
 }
 
 void Init::launch_end(const vgpu::LaunchStats&) {
@@ -80,7 +80,7 @@ void Init::access(const vgpu::MemoryEvent& event, Space space) {
     const auto visit = [&](vgpu::Address address, std::uint32_t bytes, std::uint32_t first) {
         if (space == Space::Shared) {
             if (address > shared_bytes_ || bytes > shared_bytes_ - address) return false;
-            check(event, space, memory_of(event.warp.block), 0, address, bytes, first);
+            check(event, space, shared_of(event.warp.block), 0, address, bytes, first);
             return true;
         }
         auto* const entry = global_.find(address);
@@ -106,12 +106,9 @@ void Init::undefined_register(const vgpu::UndefinedRegisterEvent& event) {
 }
 
 vgpu::Finding Init::describe(const vgpu::UndefinedRegisterEvent& event, std::uint32_t lane) const {
-    vgpu::Finding finding;
+    vgpu::Finding finding = finding_at(*launch_, event.warp, event.loaded->instruction, lane);
     finding.kind = vgpu::FindingKind::UninitializedRead;
     finding.space = Space::Local;
-    finding.place = launch_->place(event.loaded->instruction);
-    finding.block = unflatten(event.warp.block, launch_->config().grid);
-    finding.thread = unflatten(std::uint64_t{event.warp.warp} * vgpu::kWarpLanes + lane, launch_->config().block);
     finding.access_bytes = event.loaded->bytes;
     finding.address = event.loaded->address;
     finding.other = launch_->place(event.instruction);

@@ -42,15 +42,15 @@ class Init : public Detector {
                std::uint64_t offset, std::uint32_t bytes, std::uint32_t first);
     vgpu::Finding describe(const vgpu::UndefinedRegisterEvent& event, std::uint32_t lane) const;
     /// What the threads of a block share.
-    DefinedBytes& memory_of(std::uint64_t block);
+    DefinedBytes& shared_of(std::uint64_t block);
 
     vgpu::Observed* launch_ = nullptr;
     FindingFolder folder_;
     ShadowMap<DefinedBytes> global_;
-    std::unordered_map<std::uint64_t, std::unique_ptr<DefinedBytes>> blocks_;
+    std::unordered_map<std::uint64_t, std::unique_ptr<DefinedBytes>> shared_;
     std::vector<std::unique_ptr<DefinedBytes>> spare_;
     std::uint64_t last_block_ = 0;
-    DefinedBytes* last_memory_ = nullptr;
+    DefinedBytes* last_shared_ = nullptr;
     std::uint64_t shared_bytes_ = 0;
     std::uint64_t shared_reads_ = 0;
     std::uint64_t global_reads_ = 0;

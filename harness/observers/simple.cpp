@@ -51,12 +51,9 @@ void Registers::undefined_register(const vgpu::UndefinedRegisterEvent& event) {
 }
 
 vgpu::Finding Registers::describe(const vgpu::UndefinedRegisterEvent& event, std::uint32_t lane) const {
-    vgpu::Finding finding;
+    vgpu::Finding finding = finding_at(*launch_, event.warp, event.instruction, lane);
     finding.kind = vgpu::FindingKind::UninitializedRegister;
     finding.space = vgpu::Space::Generic;
-    finding.place = launch_->place(event.instruction);
-    finding.block = unflatten(event.warp.block, launch_->config().grid);
-    finding.thread = unflatten(std::uint64_t{event.warp.warp} * vgpu::kWarpLanes + lane, launch_->config().block);
     finding.register_name = event.origin_name;
     const std::string origin = event.origin_name.empty() ? "a register" : finding.register_name;
     finding.detail = std::string(description_of(event.use)) + " is undefined: nobody wrote " + origin;
@@ -179,12 +176,9 @@ void Barriers::barrier(const vgpu::BarrierEvent& event) {
 
 void Barriers::mismatch(const vgpu::BarrierEvent& event, const Phase& other, std::string detail) {
     folder_.add(vgpu::FindingKind::BarrierMismatch, vgpu::Space::Shared, event.instruction, other.instruction, [&] {
-        vgpu::Finding finding;
-        finding.kind = vgpu::FindingKind::BarrierMismatch;
-        finding.place = launch_->place(event.instruction);
-        finding.block = unflatten(event.warp.block, launch_->config().grid);
         const auto lane = static_cast<std::uint32_t>(std::countr_zero(event.mask));
-        finding.thread = unflatten(std::uint64_t{event.warp.warp} * 32 + lane, launch_->config().block);
+        vgpu::Finding finding = finding_at(*launch_, event.warp, event.instruction, lane);
+        finding.kind = vgpu::FindingKind::BarrierMismatch;
         finding.other = launch_->place(other.instruction);
         finding.other_block = finding.block;
         finding.other_thread = unflatten(std::uint64_t{other.warp.warp} * 32 + other.lane, launch_->config().block);

@@ -102,24 +102,30 @@ void Launch::finish_copies(const std::vector<AsyncCopy>& copies) {
     }
 }
 
+/// A plain access of the running warp.
+void Launch::tell_weak(std::uint32_t instruction, Space space, AccessKind kind, std::uint32_t bytes, std::uint32_t mask,
+                       const LaneAddresses& addresses) const {
+    const MemoryEvent event{{running_block_->index, running_warp_},
+                            instruction,
+                            space,
+                            kind,
+                            bytes,
+                            mask,
+                            addresses,
+                            Order::Weak,
+                            Scope::System,
+                            true,
+                            false};
+    for (Observer* observer : observers_) observer->memory(event);
+}
+
 /// The reads in pieces of a power of two, as observers know accesses, then the writes.
 void Launch::tell_copies(std::span<const AsyncCopy> copies) {
-    alignas(64) std::array<Address, kWarpLanes> addresses{};
+    LaneAddresses addresses{};
     std::uint32_t mask = 0;
     for (const AsyncCopy& copy : copies) mask |= 1U << copy.lane;
     const auto tell = [&](Space space, AccessKind kind, std::uint32_t bytes) {
-        const MemoryEvent event{{running_block_->index, running_warp_},
-                                copies[0].op->instruction,
-                                space,
-                                kind,
-                                bytes,
-                                mask,
-                                addresses,
-                                Order::Weak,
-                                Scope::System,
-                                true,
-                                false};
-        for (Observer* observer : observers_) observer->memory(event);
+        tell_weak(copies[0].op->instruction, space, kind, bytes, mask, addresses);
     };
     for (std::uint32_t done = 0; done < copies[0].source_bytes;) {
         const std::uint32_t piece = std::bit_floor(copies[0].source_bytes - done);
@@ -135,20 +141,9 @@ void Launch::tell_copies(std::span<const AsyncCopy> copies) {
 void Launch::discard_line(const exec::Op& op, std::uint64_t address, unsigned lane) {
     constexpr std::uint32_t kLine = 128;
     if (!observers_.empty()) {
-        alignas(64) std::array<Address, kWarpLanes> addresses{};
+        LaneAddresses addresses{};
         addresses[lane] = address;
-        const MemoryEvent event{{running_block_->index, running_warp_},
-                                op.instruction,
-                                Space::Global,
-                                AccessKind::Store,
-                                kLine,
-                                1U << lane,
-                                addresses,
-                                Order::Weak,
-                                Scope::System,
-                                true,
-                                false};
-        for (Observer* observer : observers_) observer->memory(event);
+        tell_weak(op.instruction, Space::Global, AccessKind::Store, kLine, 1U << lane, addresses);
     }
     if (seeded_ && random_.coin()) return;
     fill_with_poison(memory_.locate(address, kLine), kLine, mix(options_.seed) + address);

@@ -85,7 +85,6 @@ class Launch final : public Observed {
     const std::string& kernel() const override { return entry_.name; }
     const LaunchConfig& config() const override { return config_; }
     std::uint32_t shared_bytes_per_block() const override { return shared_bytes_; }
-    std::uint32_t local_bytes_per_thread() const override { return entry_.local_bytes; }
     Place place(std::uint32_t instruction) const override;
     void report(Finding finding) override { findings_.add(std::move(finding)); }
     bool stored_bytes(const MemoryEvent& event, std::uint32_t lane, std::span<std::byte> bytes) const override;
@@ -133,6 +132,8 @@ class Launch final : public Observed {
 
     // async_copy.cpp
     void finish_copies(const std::vector<AsyncCopy>& copies);
+    void tell_weak(std::uint32_t instruction, Space space, AccessKind kind, std::uint32_t bytes, std::uint32_t mask,
+                   const LaneAddresses& addresses) const;
     void tell_copies(std::span<const AsyncCopy> copies);
 
     // scheduler.cpp

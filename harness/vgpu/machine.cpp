@@ -81,6 +81,7 @@ class Machine::Impl {
 
     struct LoadedModule {
         std::map<std::string, Address, std::less<>> variables;
+        std::map<const ast::Entry*, const decode::Program*> programs;  ///< Of this machine's options.
     };
 
     LoadedModule& loaded(const Module& module) {
@@ -135,13 +136,16 @@ class Machine::Impl {
         return address;
     }
 
-    const decode::Program& program(const Module& module, const ast::Entry& entry) {
+    const decode::Program& program(const Module& module, const ast::Entry& entry, LoadedModule& into) {
+        const decode::Program*& known = into.programs[&entry];
+        if (known != nullptr) return *known;
         decode::Options how;
         how.allow_approximate = options.allow_approximate;
         how.level = options.vector_level;
         how.flush_subnormals = options.flush_subnormals;
         how.fusion_seed = options.seed == 0 ? 0 : mix(options.seed) | 1;
-        return programs->get(module, entry, how);
+        known = &programs->get(module, entry, how);
+        return *known;
     }
 
     MachineOptions options;
@@ -221,7 +225,7 @@ LaunchStats Machine::launch(const Module& module, std::string_view name, const L
     const ast::Entry& entry = module.syntax().entries[static_cast<std::size_t>(info - module.entries().data())];
     Impl::LoadedModule& loaded = impl_->loaded(module);
     std::vector<Address> variables;
-    const decode::Program& program = impl_->program(module, entry);
+    const decode::Program& program = impl_->program(module, entry, loaded);
     const Address param_block = impl_->place_params(entry, program, params);
     for (const ast::Variable& variable : entry.variables) {
         const auto it = loaded.variables.find(variable.name);

@@ -120,7 +120,6 @@ class Observed {
     virtual const std::string& kernel() const = 0;
     virtual const LaunchConfig& config() const = 0;
     virtual std::uint32_t shared_bytes_per_block() const = 0;
-    virtual std::uint32_t local_bytes_per_thread() const { return 0; }
     virtual Place place(std::uint32_t instruction) const = 0;
     /// Bytes that lane `lane` of a Store event is about to write, and bytes that lie in memory now at `address` as the
     /// warp of the event sees it (shared memory: of its block). False when they are not to be had. Only during

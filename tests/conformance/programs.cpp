@@ -30,11 +30,6 @@ constexpr const char* kHead =
     "    mul.wide.u32 %off, %i, 4;\n"
     "    add.s64 %out, %out, %off;\n";
 
-template <class F>
-Program program(const std::string& name, const std::string& module_text, const std::string& body, F&& want) {
-    return program_of(name, module_text, body, std::forward<F>(want));
-}
-
 /// Loops as many times as the lane's number says, lanes of a warp differently, and skips a side.
 Program branches(const std::string& name) {
     const std::string body =
@@ -61,7 +56,7 @@ Program branches(const std::string& name) {
         "END:\n"
         "    st.global.u32 [%out], %r1;\n"
         "    ret;\n";
-    return program(name, "", body, [](std::uint32_t i) {
+    return program_of(name, "", body, [](std::uint32_t i) {
         const std::uint32_t n = i % 32;
         return n * (n + 1) / 2 + (n % 2 != 0 ? 1000 : 2000);
     });
@@ -82,8 +77,8 @@ Program exits(const std::string& name) {
         "    st.global.u32 [%out], 2;\n"
         "    " +
         name + ";\n";
-    return program(name, "", body,
-                   [uniform](std::uint32_t i) { return (uniform ? i / kThreads : i) % 2 != 0 ? 1U : 2U; });
+    return program_of(name, "", body,
+                      [uniform](std::uint32_t i) { return (uniform ? i / kThreads : i) % 2 != 0 ? 1U : 2U; });
 }
 
 /// Values move through shared memory across all warps of the block, twice.
@@ -105,7 +100,7 @@ Program barriers(const std::string& name, const std::string& operands) {
         "    ld.shared.u32 %r3, [%rd2];\n"
         "    st.global.u32 [%out], %r3;\n"
         "    ret;\n";
-    return program(name, ".shared .align 4 .b8 words[1024];\n", body, [](std::uint32_t i) { return i * 7 + 6; });
+    return program_of(name, ".shared .align 4 .b8 words[1024];\n", body, [](std::uint32_t i) { return i * 7 + 6; });
 }
 
 /// Something that changes no register and no memory.
@@ -125,7 +120,7 @@ Program without_effect(const std::string& name, const std::string& operands) {
         "    @%p0 add.u32 %r0, %r0, 1;\n"
         "    st.global.u32 [%out], %r0;\n"
         "    ret;\n";
-    return program(name, "", body, [](std::uint32_t i) { return (i * 3 + 1) * 2 + (i % kThreads < 77 ? 1 : 0); });
+    return program_of(name, "", body, [](std::uint32_t i) { return (i * 3 + 1) * 2 + (i % kThreads < 77 ? 1 : 0); });
 }
 
 /// A value is written under one kind of address and read under the other.
@@ -158,8 +153,8 @@ Program address_conversion(const std::string& name, const std::string& space, bo
                        : "    cvta." + space + ".u64 %rd2, %rd0;\n    " + name + " %rd3, %rd2;\n    ld." + space +
                              ".u32 %r2, [%rd3];\n";
     body += "    add.u32 %r2, %r2, 1;\n    st.global.u32 [%out], %r2;\n    ret;\n";
-    return program(name, module_text, body,
-                   [is_const](std::uint32_t i) { return is_const ? (i % 4 + 1) * 11 + 1 : i * 9 + 3; });
+    return program_of(name, module_text, body,
+                      [is_const](std::uint32_t i) { return is_const ? (i % 4 + 1) * 11 + 1 : i * 9 + 3; });
 }
 
 struct SpecialRegister {
@@ -207,8 +202,8 @@ Program address_question(const std::string& name, std::uint32_t want) {
         body += "    @%p0 or.b32 %r0, %r0, " + std::to_string(1U << k) + ";\n";
     }
     body += "    st.global.u32 [%out], %r0;\n    ret;\n";
-    return program(name, ".shared .align 4 .b8 words[4];\n.const .align 4 .u32 fixed = 5;\n", body,
-                   [want](std::uint32_t) { return want; });
+    return program_of(name, ".shared .align 4 .b8 words[4];\n.const .align 4 .u32 fixed = 5;\n", body,
+                      [want](std::uint32_t) { return want; });
 }
 
 /// Every special register of every thread of a three-dimensional launch; thread x is fastest, then y, then z.

@@ -106,9 +106,6 @@ void InstructionTable::add(RowSpan rows) {
         if (!rows_.emplace(rows.rows[i].name, &rows.rows[i]).second) {
             throw std::logic_error(std::string("instruction table has two rows for ") + rows.rows[i].name);
         }
-        if ((rows.rows[i].flags & kInternal) != 0) continue;
-        const auto [other, fresh] = reordered_.emplace(key_of(rows.rows[i].name), &rows.rows[i]);
-        if (!fresh) other->second = nullptr;
     }
 }
 
@@ -139,6 +136,13 @@ const Row* InstructionTable::find(std::string_view name) const {
 }
 
 const Row* InstructionTable::find_reordered(std::string_view name) const {
+    std::call_once(reordered_once_, [this] {
+        for (const auto& [row_name, row] : rows_) {
+            if ((row->flags & kInternal) != 0) continue;
+            const auto [other, fresh] = reordered_.emplace(key_of(row_name), row);
+            if (!fresh) other->second = nullptr;
+        }
+    });
     const auto it = reordered_.find(key_of(name));
     return it == reordered_.end() ? nullptr : it->second;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -29,7 +30,9 @@ class InstructionTable {
     void add(RowSpan rows);
 
     std::unordered_map<std::string_view, const Row*> rows_;
-    std::unordered_map<std::string, const Row*> reordered_;  ///< By key_of().
+    /// By key_of(); made when it is first asked for, as few programs need it.
+    mutable std::unordered_map<std::string, const Row*> reordered_;
+    mutable std::once_flag reordered_once_;
 };
 
 /// What `Best` means on this processor.

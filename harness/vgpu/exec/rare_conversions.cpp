@@ -145,22 +145,18 @@ struct ToPair {
 };
 
 /// .sat of what FloatToFloat and RoundToIntegral give.
-template <class T>
-T clamp_to_unit(T a) {
-    return a > T(0) ? (a < T(1) ? a : T(1)) : T(0);
-}
 template <bool kFtz, Integral kMode>
 struct IntegralInUnit {
     template <class S>
     static S apply(S a) {
-        return clamp_to_unit(to_integral<kMode>(flush<kFtz>(a)));
+        return saturate<true>(to_integral<kMode>(flush<kFtz>(a)));
     }
 };
 template <class D, bool kFtz>
 struct WidenedInUnit {
-    static D apply(float a) { return clamp_to_unit(static_cast<D>(flush<kFtz>(a))); }
-    static D apply(double a) { return clamp_to_unit(a); }
-    static D apply(f16 a) { return clamp_to_unit(static_cast<D>(widen(a))); }
+    static D apply(float a) { return saturate<true>(static_cast<D>(flush<kFtz>(a))); }
+    static D apply(double a) { return saturate<true>(a); }
+    static D apply(f16 a) { return saturate<true>(static_cast<D>(widen(a))); }
 };
 struct SameDouble {
     static double apply(double a) { return canonical(a); }
