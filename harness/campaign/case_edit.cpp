@@ -9,31 +9,6 @@
 #include "reference/model/statistics.h"
 
 namespace gradguard::harness {
-namespace {
-
-struct Format {
-    unsigned mantissa_bits;
-    std::uint32_t greatest_exponent;  ///< Of infinities and NaNs.
-};
-
-Format format_of(DType dtype) {
-    switch (dtype) {
-        case DType::kF16:
-            return {10, 0x1F};
-        case DType::kBF16:
-            return {7, 0xFF};
-        case DType::kF32:
-            break;
-    }
-    return {23, 0xFF};
-}
-
-std::uint32_t exponent_of(std::uint32_t bits, Format format) {
-    return bits >> format.mantissa_bits & format.greatest_exponent;
-}
-
-}  // namespace
-
 std::uint32_t ArrayBits::get(std::uint64_t i) const {
     std::uint32_t bits = 0;  // little-endian, as every machine this is built for
     std::memcpy(&bits, bytes_.data() + i * element_bytes(dtype_), element_bytes(dtype_));
@@ -47,19 +22,19 @@ void ArrayBits::set(std::uint64_t i, std::uint32_t bits) {
 float ArrayBits::value(std::uint64_t i) const { return reference::raw_value({dtype_, bytes_.data(), size()}, i); }
 
 bool ArrayBits::is_finite(std::uint64_t i) const {
-    const Format format = format_of(dtype_);
-    return exponent_of(get(i), format) != format.greatest_exponent;
+    const std::uint32_t infinity = format_of(dtype_).infinity();
+    return (get(i) & infinity) != infinity;
 }
 
 bool ArrayBits::scale(std::uint64_t i, int k) {
-    const Format format = format_of(dtype_);
+    const FloatFormat& format = format_of(dtype_);
     const std::uint32_t bits = get(i);
-    const std::uint32_t exponent = exponent_of(bits, format);
-    if (is_zero(i) || exponent == format.greatest_exponent) return true;
+    const std::uint32_t exponent = (bits & format.infinity()) >> format.mantissa_bits;
+    const std::uint32_t infinite = format.infinity() >> format.mantissa_bits;
+    if (is_zero(i) || exponent == infinite) return true;
     const std::int64_t scaled = static_cast<std::int64_t>(exponent) + k;
-    if (exponent == 0 || scaled < 1 || scaled >= static_cast<std::int64_t>(format.greatest_exponent)) return false;
-    set(i, (bits & ~(format.greatest_exponent << format.mantissa_bits)) | static_cast<std::uint32_t>(scaled)
-                                                                              << format.mantissa_bits);
+    if (exponent == 0 || scaled < 1 || scaled >= static_cast<std::int64_t>(infinite)) return false;
+    set(i, (bits & ~format.infinity()) | static_cast<std::uint32_t>(scaled) << format.mantissa_bits);
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/case/case.h"
+#include "harness/generators/float_format.h"
 #include "reference/model/gradient_view.h"
 
 namespace gradguard::harness {
@@ -25,8 +26,8 @@ class ArrayBits {
     /// Widened to FP32; exact.
     float value(std::uint64_t i) const;
 
-    void flip_sign(std::uint64_t i) { set(i, get(i) ^ (dtype_ == DType::kF32 ? 0x80000000U : 0x8000U)); }
-    bool is_zero(std::uint64_t i) const { return (get(i) & (dtype_ == DType::kF32 ? 0x7FFFFFFFU : 0x7FFFU)) == 0; }
+    void flip_sign(std::uint64_t i) { set(i, get(i) ^ format_of(dtype_).sign()); }
+    bool is_zero(std::uint64_t i) const { return (get(i) & (format_of(dtype_).sign() - 1)) == 0; }
     bool is_finite(std::uint64_t i) const;
     /// Multiplies element i by 2^k where both are normal numbers of the dtype, or zero, or not finite (which stays);
     /// false, and no change, elsewhere.

@@ -16,8 +16,6 @@
 namespace gradguard::harness {
 namespace {
 
-constexpr std::string_view kStepNote = "step     ";  // as the judges write it
-
 std::vector<std::byte> bytes_of(const std::vector<float>& values) {
     std::vector<std::byte> bytes(values.size() * sizeof(float));
     if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
@@ -188,17 +186,10 @@ class Story {
     std::vector<StepOutcome> expected_;  ///< What the oracle does with it.
 };
 
-std::uint64_t step_of(const Failure& failure) {
-    for (const std::string& note : failure.notes) {
-        if (note.starts_with(kStepNote)) return std::strtoull(note.c_str() + kStepNote.size(), nullptr, 10);
-    }
-    return 0;
-}
-
 /// Where the property failed, else where most of a bound was used, else the greatest error.
 std::optional<ElementPlace> interesting(const CaseVerdict& verdict) {
     for (const Failure& failure : verdict.failures) {
-        if (failure.index) return ElementPlace{step_of(failure), failure.entry.value_or(0), *failure.index};
+        if (failure.index) return ElementPlace{failure.step, failure.entry.value_or(0), *failure.index};
     }
     const Worst* best = nullptr;
     for (std::size_t q = 0; q < verdict.worst.size(); ++q) {

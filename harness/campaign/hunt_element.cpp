@@ -179,11 +179,6 @@ bool mutate(HuntedElement& e, Random& random) {
 
 }  // namespace
 
-ElementState<float> update_fused(float raw, const ElementState<float>& old, const reference::UpdateCoefficients& c,
-                                 const FusedProducts& fused) {
-    return update_by(raw, old, reference::line_coefficients<float>(c), fused);
-}
-
 ElementFind climb_element(ElementGoal goal, const FusedProducts& fused, Random& random, ClimbBudget& budget) {
     ElementFind best{{}, kWorst};
     while (true) {

@@ -30,10 +30,6 @@ struct FusedProducts {
     int p = 0;
 };
 
-/// The lines as a build that fuses so computes them.
-reference::ElementState<float> update_fused(float raw, const reference::ElementState<float>& old,
-                                            const reference::UpdateCoefficients& c, const FusedProducts& fused);
-
 /// What an element is driven to.
 enum class ElementGoal : std::uint8_t {
     kFillM,  ///< The share of m's bound, on balanced inputs.

@@ -12,12 +12,6 @@
 namespace gradguard::harness {
 namespace {
 
-CaseShape steps_shape(const Abilities& abilities, std::uint64_t index) {
-    CaseShape shape = valid_shape(abilities, Operation::kGuardedStep, index);
-    shape.max_later_steps = 2;
-    return shape;
-}
-
 CaseShape good_shape(const Abilities& abilities, std::uint64_t index) {
     CaseShape shape = steps_shape(abilities, index);
     shape.bad_values = false;
@@ -44,10 +38,7 @@ PropertyVerdict clip_from_norm(const Property& property, const Bench& bench, con
                                k);
             }
         }
-        if (!mismatch) continue;
-        Failure failure = failure_of(*mismatch);
-        failure.fact = property.fact;
-        relation.fail(std::move(failure), k);
+        relation.mismatch(mismatch, k);
     }
     return any ? relation.result() : Relation::not_applicable();
 }
@@ -83,7 +74,7 @@ PropertyVerdict unclipped_is_unguarded(const Property& property, const Bench& be
     return relation.result();
 }
 
-/// Makes one gradient of a step NaN or infinite; false when no entry has an element. `seed`: which and where.
+/// Makes one gradient of a step NaN or infinite; false when no entry has an element. `salt`: which and where.
 bool plant_bad(const Case& c, std::vector<std::vector<std::byte>*> gradients, std::uint64_t salt) {
     std::vector<std::size_t> live;
     for (std::size_t e = 0; e < gradients.size(); ++e) {
@@ -92,12 +83,10 @@ bool plant_bad(const Case& c, std::vector<std::vector<std::byte>*> gradients, st
     if (live.empty()) return false;
     const std::size_t entry = live[chosen(c, salt, live.size())];
     ArrayBits array(c.entries[entry].gradients.layout.dtype, *gradients[entry]);
-    const std::uint32_t sign = chosen(c, salt + 1, 2) == 0 ? 0 : array.dtype() == DType::kF32 ? 0x80000000U : 0x8000U;
-    const std::uint32_t infinity = array.dtype() == DType::kF32   ? 0x7F800000U
-                                   : array.dtype() == DType::kF16 ? 0x7C00U
-                                                                  : 0x7F80U;
+    const FloatFormat& format = format_of(array.dtype());
+    const std::uint32_t sign = chosen(c, salt + 1, 2) == 0 ? 0 : format.sign();
     const std::uint32_t payload = chosen(c, salt + 2, 2) == 0 ? 0 : 1 + static_cast<std::uint32_t>(chosen(c, salt, 60));
-    array.set(chosen(c, salt + 3, array.size()), sign | infinity | payload);
+    array.set(chosen(c, salt + 3, array.size()), sign | format.infinity() | payload);
     return true;
 }
 

@@ -84,11 +84,7 @@ PropertyVerdict values_times_power(const Property& property, const Bench& bench,
     for (GradientSummary& summary : expected.summaries) summary.scale = std::ldexp(summary.scale, k);
     expected.stats.max_finite_abs = std::ldexp(expected.stats.max_finite_abs, k);
     expected.stats.total_norm = std::ldexp(expected.stats.total_norm, k);
-    if (const std::optional<Mismatch> mismatch = compare_reports(*two, expected)) {
-        Failure failure = failure_of(*mismatch);
-        failure.fact = property.fact;
-        relation.fail(std::move(failure));
-    }
+    relation.mismatch(compare_reports(*two, expected));
     return relation.result();
 }
 
@@ -227,11 +223,7 @@ PropertyVerdict entries_permuted(const Property& property, const Bench& bench, c
     GradientStatsReport expected = *one;
     std::ranges::rotate(expected.summaries, expected.summaries.begin() + static_cast<std::ptrdiff_t>(turn));
     expected.stats.total_norm = two->stats.total_norm;
-    if (const std::optional<Mismatch> mismatch = compare_reports(*two, expected)) {
-        Failure failure = failure_of(*mismatch);
-        failure.fact = property.fact;
-        relation.fail(std::move(failure));
-    }
+    relation.mismatch(compare_reports(*two, expected));
     return relation.result();
 }
 

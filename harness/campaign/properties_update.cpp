@@ -13,15 +13,8 @@ namespace gradguard::harness {
 namespace {
 
 constexpr int kGreatestPower = 8;
-constexpr std::uint32_t kLaterSteps = 2;
 constexpr const char* kFmad = "vgpu/fmad";
 constexpr const char* kNofmad = "vgpu/nofmad";
-
-CaseShape steps_shape(const Abilities& abilities, std::uint64_t index) {
-    CaseShape shape = valid_shape(abilities, Operation::kGuardedStep, index);
-    shape.max_later_steps = kLaterSteps;
-    return shape;
-}
 
 CaseShape half_shape(const Abilities& abilities, std::uint64_t index) {
     CaseShape shape = steps_shape(abilities, index);

@@ -23,5 +23,11 @@ inline bool can_skip(const Abilities& abilities) { return abilities.skips; }
 /// Valid cases of an operation; every 32nd group is of up to 4,200 elements, so that several blocks take part, and a
 /// very few are larger where the operation only scans.
 CaseShape valid_shape(const Abilities& abilities, Operation operation, std::uint64_t index);
+/// Guarded steps of that kind, up to three of them.
+inline CaseShape steps_shape(const Abilities& abilities, std::uint64_t index) {
+    CaseShape shape = valid_shape(abilities, Operation::kGuardedStep, index);
+    shape.max_later_steps = 2;
+    return shape;
+}
 
 }  // namespace gradguard::harness

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "harness/generators/random.h"
 #include "reference/exact/float_bits.h"
 
 namespace gradguard::harness {
@@ -22,18 +23,10 @@ std::span<const float> maximum_of(const OutcomeState& state) {
     return state.max_second_moment ? std::span<const float>(*state.max_second_moment) : std::span<const float>();
 }
 
-/// SplitMix64's finalizer: neighbours go far apart.
-std::uint64_t mixed(std::uint64_t x) {
-    x += 0x9E3779B97F4A7C15U;
-    x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
-    x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
-    return x ^ (x >> 31U);
-}
-
 }  // namespace
 
 std::uint64_t chosen(const Case& c, std::uint64_t salt, std::uint64_t n) {
-    return mixed(c.schedule_seed ^ mixed(salt)) % n;
+    return mix(c.schedule_seed ^ mix(salt)) % n;
 }
 
 Outcome Relation::run(Subject& subject, const Case& c) {
@@ -50,7 +43,7 @@ Outcome Relation::run(Subject& subject, const Case& c) {
 void Relation::fail(Failure failure, std::size_t step) {
     if (verdict_.failures.size() >= kMostFailures) return;
     if (failure.fact.empty()) failure.fact = fact_;
-    if (step != 0) failure.notes.push_back("step     " + std::to_string(step) + " of the case, counted from 0");
+    failure.step = step;
     if (!second_.empty()) failure.notes.push_back("second   " + second_);
     verdict_.failures.push_back(std::move(failure));
 }
@@ -101,11 +94,14 @@ void Relation::same_report(const StepOutcome& got, const StepOutcome& want, cons
     GradientStatsReport adjusted = *got.report;
     if (!options.gradient_scale) adjusted.stats.gradient_scale = want.report->stats.gradient_scale;
     if (!options.elements) adjusted.stats.elements = want.report->stats.elements;
-    if (const std::optional<Mismatch> mismatch = compare_reports(adjusted, *want.report)) {
-        Failure failure = failure_of(*mismatch);
-        failure.fact = fact_;
-        fail(std::move(failure), step);
-    }
+    mismatch(compare_reports(adjusted, *want.report), step);
+}
+
+void Relation::mismatch(const std::optional<Mismatch>& found, std::size_t step) {
+    if (!found) return;
+    Failure failure = failure_of(*found);
+    failure.fact = fact_;
+    fail(std::move(failure), step);
 }
 
 void Relation::same_error(const StepOutcome& got, const StepOutcome& want, std::size_t step) {
@@ -119,7 +115,7 @@ void Relation::same_bits(const Outcome& got, const Outcome& want, const CompareO
         const StepOutcome& two = want.steps[k];
         same_error(one, two, k);
         if (one.error || two.error) return;
-        if (options.report) same_report(one, two, options, k);
+        same_report(one, two, options, k);
         equal(float_text(one.clip_multiplier), float_text(two.clip_multiplier), {}, "clip_multiplier", k);
         equal(reason_text(one.skip_reason), reason_text(two.skip_reason), {}, "skip_reason", k);
         equal(std::to_string(one.entries.size()), std::to_string(two.entries.size()), {}, "entries", k);

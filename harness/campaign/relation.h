@@ -15,7 +15,6 @@ namespace gradguard::harness {
 struct CompareOptions {
     bool gradient_scale = true;  ///< Of the report.
     bool elements = true;        ///< Likewise.
-    bool report = true;
 };
 
 /// A relation between several runs of one subject: runs cases, and gathers what is wrong.
@@ -39,6 +38,8 @@ class Relation {
     void equal(const std::string& got, const std::string& want, std::optional<std::size_t> entry, std::string operand,
                std::size_t step);
     void fail(Failure failure, std::size_t step = 0);
+    /// What a comparison of reports or decisions found, if it did.
+    void mismatch(const std::optional<Mismatch>& found, std::size_t step = 0);
 
     CaseVerdict& verdict() { return verdict_; }
     PropertyVerdict result() { return {true, std::move(verdict_)}; }

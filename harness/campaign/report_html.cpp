@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <set>
-
 #include "harness/campaign/charts.h"
 #include "harness/campaign/shrink_failure.h"
 #include "harness/campaign/summary.h"
@@ -39,7 +37,6 @@ svg .bound { fill: none; stroke: var(--warm); stroke-width: 1.3; stroke-dasharra
 @media print { body { max-width: none; padding: 0; } }
 )";
 
-/// "half_as_f32" with places where a line may break.
 std::string code(const std::string& text) { return "<code>" + escaped(text) + "</code>"; }
 
 std::string worst_place(const CampaignResult& result, const PropertySummary& summary) {
@@ -148,10 +145,8 @@ std::string worst_table(const std::vector<WorstCase>& worst) {
 }
 
 std::string head_line(const CampaignResult& result) {
-    std::set<std::string> subjects;
-    for (const PairResult& pair : result.pairs) subjects.insert(pair.pair.subject);
     std::string names;
-    for (const std::string& name : subjects) names += (names.empty() ? "" : ", ") + code(name);
+    for (const std::string& name : subjects_of(result)) names += (names.empty() ? "" : ", ") + code(name);
     return fmt::format(
         "<p class=\"soft\">Subjects {}. Seed {}, shard {} of {}, {} cases in {:.1f} s on {} threads ({:.0f} a second), "
         "after {} from the corpus.{}</p>\n",
@@ -183,14 +178,12 @@ std::string campaign_to_html(const CampaignResult& result, const std::vector<Wor
     html += property_table(result, summaries);
     html +=
         "<h2>Error against the size of the group</h2>\n<p>Each case counts with its greatest error. Darker: more "
-        "cases; "
-        "dots: the greatest error of a size. Errors of many ulp are legal where terms cancel, infinite ones where an "
-        "intermediate overflows.</p>\n";
+        "cases; dots: the greatest error of a size. Errors of many ulp are legal where terms cancel, infinite ones "
+        "where an intermediate overflows.</p>\n";
     html += panels(total, error_chart);
     html +=
         "<h2>Share of the bound</h2>\n<p>Each case counts with its greatest share. At 1 the bound is attained; beyond "
-        "it "
-        "the case fails.</p>\n";
+        "it the case fails.</p>\n";
     html += panels(total, fraction_chart);
     html += "<h2>Worst cases</h2>\n" + worst_table(worst);
     html += "<h2>Coverage</h2>\n<p>Cases in which each class occurred (logarithmic).</p>\n";

@@ -71,14 +71,24 @@ std::string place_text(const Record& record) {
     return text + fmt::format(", entry {}, index {}", record.entry, record.index);
 }
 
+std::vector<std::string> subjects_of(const CampaignResult& result) {
+    std::vector<std::string> subjects;
+    for (const PairResult& pair : result.pairs) {
+        if (std::ranges::find(subjects, pair.pair.subject) == subjects.end()) subjects.push_back(pair.pair.subject);
+    }
+    return subjects;
+}
+
+std::string shell_quoted(const std::string& text) {
+    if (text.find_first_of(" \t\n'\"\\$&|;<>()*?[]#~`!{}") == std::string::npos && !text.empty()) return text;
+    std::string result = "'";
+    for (const char letter : text) result += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+    return result + "'";
+}
+
 std::string replay_command(const std::string& case_file, const std::string& subject) {
-    const auto quoted = [](const std::string& text) {
-        if (text.find_first_of(" \t\n'\"\\$&|;<>()*?[]#~`!{}") == std::string::npos && !text.empty()) return text;
-        std::string result = "'";
-        for (const char letter : text) result += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-        return result + "'";
-    };
-    return "gradguard replay " + quoted(case_file) + (subject.empty() ? "" : " --subject " + quoted(subject));
+    const std::string command = "gradguard replay " + shell_quoted(case_file);
+    return subject.empty() ? command : command + " --subject " + shell_quoted(subject);
 }
 
 std::string case_file_name(const Case& c) {

@@ -20,6 +20,9 @@ struct PropertySummary {
 };
 std::vector<PropertySummary> summarize(const CampaignResult& result);
 
+/// The subjects' names, in the order of the campaign.
+std::vector<std::string> subjects_of(const CampaignResult& result);
+
 /// Everything together.
 Tally total_of(const CampaignResult& result);
 
@@ -37,6 +40,8 @@ std::vector<WorstCase> worst_cases(const CampaignResult& result);
 /// "case 1234, step 2, entry 0, index 7".
 std::string place_text(const Record& record);
 
+/// One argument as a shell takes it: in quotes where it has to be.
+std::string shell_quoted(const std::string& text);
 /// The command that replays a case file, as a shell takes it.
 std::string replay_command(const std::string& case_file, const std::string& subject);
 
@@ -53,11 +58,10 @@ std::string grouped_number(std::uint64_t x);
 ///   campaign: seed, cases, corpus_cases, seconds, cases_per_second, jobs, shard ("1/8"), elements (or null),
 ///             interrupted, ok, digest (Tally::digest of all), failures, properties, worst_cases (lists)
 ///   failure:  property, subject, case_file, replay (a command), case (its number; null for one of the corpus),
-///   elements,
-///             nonzero_gradients, nonzero_values, shrink_evaluations, shrink_steps, failures (texts)
-///   property: name, fact, cases, not_applicable, worst_ulp, worst_fraction_of_bound, quantities (by "norm", "m", "v",
-///   "x",
-///             "p"), coverage (cases by class), gaps (classes that had to be hit), subjects (the same for each)
+///             elements, nonzero_gradients, nonzero_values, shrink_evaluations, shrink_steps, failures (texts)
+///   property: name, fact, cases, not_applicable, worst_ulp, worst_fraction_of_bound,
+///             quantities (by "norm", "m", "v", "x", "p"), coverage (cases by class),
+///             gaps (classes that had to be hit), subjects (the same for each)
 std::string campaign_to_json(const CampaignResult& result, const std::vector<WorstCase>& worst);
 /// As JUnit XML: a test case for each property and subject.
 std::string campaign_to_junit(const CampaignResult& result);

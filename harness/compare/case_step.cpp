@@ -47,7 +47,7 @@ bool all_empty(std::span<const reference::GradientView> gradients) {
 
 void StepJudge::add(Failure failure) {
     if (verdict_.failures.size() >= kMostFailures) return;
-    if (step_ != 0) failure.notes.push_back("step     " + std::to_string(step_) + " of the case, counted from 0");
+    failure.step = step_;
     verdict_.failures.push_back(std::move(failure));
 }
 

@@ -67,6 +67,7 @@ std::string describe(const Failure& failure) {
     }
     if (!failure.operand.empty()) line("operand", failure.operand);
     if (failure.index) line("index", std::to_string(*failure.index));
+    if (failure.step != 0) line("step", std::to_string(failure.step) + " of the case, counted from 0");
     line("got", failure.got);
     for (std::size_t i = 0; i < failure.want.size(); ++i) line(i == 0 ? "want" : "or", failure.want[i]);
     if (failure.ulp) line("error", formatted("%.6g ulp of the exact result", *failure.ulp));

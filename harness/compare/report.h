@@ -27,6 +27,7 @@ struct Failure {
     std::string entry_name;
     std::string operand;
     std::optional<std::uint64_t> index;
+    std::uint64_t step = 0;  ///< Of a case of several, from 0; told by describe() where it is not 0.
     std::string got;
     std::vector<std::string> want;   ///< Every legal value.
     std::optional<double> ulp;       ///< Error in FP32 ulp of the exact result.

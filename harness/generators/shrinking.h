@@ -20,7 +20,7 @@ Measure measure_of(const CaseRecipe& recipe);
 /// How much there is to read in a number: 0 for +0, then 1, powers of two, short mantissas; infinity and NaN last.
 std::uint64_t complexity(std::uint32_t bits, DType dtype);
 
-/// Every tensor of an entry that its operation reads, parameters first.
+/// Every tensor of an entry, parameters first.
 std::vector<TensorRecipe*> tensors_of(EntryRecipe& entry);
 std::vector<const TensorRecipe*> tensors_of(const EntryRecipe& entry);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -223,13 +224,8 @@ void print_failure(const CampaignFailure& failure) {
 }
 
 void print_result(const CheckRequest& request, const CampaignResult& result) {
-    std::string subjects;
-    for (const harness::PairResult& pair : result.pairs) {
-        if (subjects.find(pair.pair.subject) == std::string::npos) {
-            subjects += (subjects.empty() ? "" : ", ") + pair.pair.subject;
-        }
-    }
-    fmt::print("check of {}: seed {}, shard {}/{}\n\n", subjects, result.seed, result.shard + 1, result.shards);
+    fmt::print("check of {}: seed {}, shard {}/{}\n\n", fmt::join(harness::subjects_of(result), ", "), result.seed,
+               result.shard + 1, result.shards);
     print_table(result);
     fmt::print("\n{} and {} of the corpus in {:.1f} s with {}: {:.0f} cases a second\n", counted(result.cases, "case"),
                result.corpus_cases, result.seconds, counted(result.jobs, "job"), result.cases_per_second());

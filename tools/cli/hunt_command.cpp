@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "harness/campaign/hunt.h"
+#include "harness/campaign/summary.h"
 #include "harness/case/case_file.h"
 #include "harness/compare/report.h"
 #include "harness/io/file_error.h"
@@ -172,7 +173,7 @@ int run_hunt(const HuntRequest& request) {
         const Find find = harness::hunt(objective->name, options);
         const std::string file = file_of(request, *objective);
         harness::write_case(file, find.worst_case);
-        const std::string replay = "gradguard replay " + file;
+        const std::string replay = harness::replay_command(file, {});
         table.add({objective->name, fmt::format("{:.4g}", find.error), fmt::format("{:.4g}", find.bound),
                    fmt::format("{:.1f} %", 100.0 * find.fraction), fmt::format("{:.3f}", find.ulp), replay});
         json["objectives"].push_back(find_json(find, replay));

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "bench/vgpu_bench.h"
+#include "harness/campaign/summary.h"
 #include "harness/devices/registry.h"
 #include "harness/io/file_error.h"
 #include "harness/io/results.h"
@@ -119,15 +120,7 @@ int dispatch(const Request& request, const std::string& replay) {
 /// The command line as a shell would take it again.
 std::string command_line(int argc, char** argv) {
     std::string line;
-    for (int i = 0; i < argc; ++i) {
-        const std::string_view argument = argv[i];
-        const bool plain =
-            !argument.empty() && argument.find_first_of(" \t\n'\"\\$&|;<>()*?[]#~`!{}") == std::string_view::npos;
-        std::string text(argument);
-        for (std::size_t at = 0; !plain && (at = text.find('\'', at)) != std::string::npos; at += 4)
-            text.replace(at, 1, "'\\''");
-        line += (i == 0 ? "" : " ") + (plain ? text : "'" + text + "'");
-    }
+    for (int i = 0; i < argc; ++i) line += (i == 0 ? "" : " ") + harness::shell_quoted(argv[i]);
     return line;
 }
 
