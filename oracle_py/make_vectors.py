@@ -108,15 +108,6 @@ def start(rng, shapes, options, later):
     return entries
 
 
-def operands(entry):
-    arrays = {"param": entry.parameters}
-    if entry.state is not None:
-        arrays |= {"exp_avg": entry.state.first, "exp_avg_sq": entry.state.second}
-        if entry.state.maximum is not None:
-            arrays["max_exp_avg_sq"] = entry.state.maximum
-    return arrays
-
-
 def described(options, entries, later):
     names = ("learning_rate", "beta1", "beta2", "epsilon", "weight_decay", "guard_epsilon")
     return {name: text_of(getattr(options, name)) for name in names} | {
@@ -130,7 +121,7 @@ def described(options, entries, later):
 
 
 def store(tensors, prefix, entry, arrays=None):
-    for suffix, values in (operands(entry) if arrays is None else arrays).items():
+    for suffix, values in (entry.operands() if arrays is None else arrays).items():
         shape = entry.shape if arrays is None else (3, len(entry.parameters))
         tensors[f"{prefix}/{entry.name}.{suffix}"] = StoredTensor.from_float32(values, shape)
 
@@ -171,7 +162,7 @@ def torch_step(entries, gradients, scale, options, told):
         raise SystemExit(f"PyTorch and the oracle disagree: {problems[0]}")
     stacked = []
     for entry, hulls in zip(made.theirs, made.hulls, strict=True):
-        stacked.append({k: np.stack([v, *inner_float32(hulls[k])]) for k, v in operands(entry).items()})
+        stacked.append({k: np.stack([v, *inner_float32(hulls[k])]) for k, v in entry.operands().items()})
     return made.theirs, stacked
 
 

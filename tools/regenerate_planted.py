@@ -9,17 +9,15 @@
 property_tests/planted/faults.json says which modules a fault changes and with which flags it is compiled. Exit 2 when
 nvcc or patch is missing or nvcc is another release than the one on record (blocked, with the reason).
 """
-import argparse
 import json
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 
 import regenerate_ptx
-from regenerate_ptx import ROOT, sha256, source_hashes, write_atomically
+from regenerate_ptx import ROOT, differing, hashes_of, sha256, source_hashes, told, write_atomically
 
 PLANTED = ROOT / "property_tests/planted"
 PATCHES = PLANTED / "patches"
@@ -51,13 +49,8 @@ def compile_fault(nvcc, fault):
             if done.returncode != 0:
                 sys.exit(f"{patch.relative_to(ROOT)} does not fit kernels/device any more:\n{done.stdout}{done.stderr}")
         for module in fault["modules"]:
-            out = pathlib.Path(folder) / "out.ptx"
-            command = [nvcc, *FLAGS[module], *fault["flags"], f"kernels/device/{module}.cu", "-o", str(out)]
-            done = subprocess.run(command, cwd=tree, capture_output=True, text=True)
-            if done.returncode != 0:
-                sys.exit(f"{fault['name']}: {' '.join(command)} failed:\n{done.stderr}")
-            text = out.read_text().replace(f'"{tree}/./', '"').replace(f'"{tree}/', '"')
-            texts[f"{fault['name']}/{module}.ptx"] = re.sub(r"[ \t]+$", "", text, flags=re.M).rstrip("\n") + "\n"
+            flags = [*FLAGS[module], *fault["flags"]]
+            texts[f"{fault['name']}/{module}.ptx"] = regenerate_ptx.compile_module(nvcc, module, flags, tree)
     return texts
 
 
@@ -71,29 +64,18 @@ def wanted_files():
 
 def stale():
     record = json.loads(PROVENANCE.read_text())
-    problems = []
-    for what, now in (("sources", source_hashes()), ("patches", patch_hashes())):
-        for name in sorted(set(record[what]) | set(now)):
-            if record[what].get(name) != now.get(name):
-                problems.append(f"{name}: the planted faults were compiled from another version of it")
+    problems = [f"{name}: the planted faults were compiled from another version of it"
+                for what, now in (("sources", source_hashes()), ("patches", patch_hashes()))
+                for name in differing(record[what], now)]
     if record["faults"] != device_faults():
         problems.append("property_tests/planted/faults.json: the planted faults were compiled from another table")
-    for name in sorted(wanted_files() | set(record["ptx"])):
-        if not (PTX_DIR / name).is_file() or sha256(PTX_DIR / name) != record["ptx"].get(name):
-            problems.append(f"property_tests/planted/ptx/{name}: differs from the recorded compilation")
-    for problem in problems:
-        print(problem)
-    if problems:
-        print("run tools/regenerate_planted.py and commit the result")
-    return 1 if problems else 0
+    problems += [f"property_tests/planted/ptx/{name}: differs from the recorded compilation"
+                 for name in differing(record["ptx"], hashes_of(PTX_DIR, wanted_files() | set(record["ptx"])))]
+    return told(problems, "regenerate_planted.py")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument("--check", action="store_true")
-    group.add_argument("--stale", action="store_true")
-    options = parser.parse_args()
+    options = regenerate_ptx.read_options(__doc__)
     if options.stale:
         return stale()
     nvcc, blocked, release = regenerate_ptx.find_compiler()
@@ -106,10 +88,8 @@ def main():
     for fault in device_faults():
         texts.update(compile_fault(nvcc, fault))
     if options.check:
-        different = [n for n, t in texts.items() if not (PTX_DIR / n).is_file() or (PTX_DIR / n).read_text() != t]
-        for name in different:
-            print(f"property_tests/planted/ptx/{name} is not what nvcc makes of the patched kernels")
-        return 1 if different or stale() else 0
+        same = regenerate_ptx.same_texts(PTX_DIR, texts, "is not what nvcc makes of the patched kernels")
+        return 1 if not same or stale() else 0
     shutil.rmtree(PTX_DIR, ignore_errors=True)
     for name, text in texts.items():
         (PTX_DIR / name).parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +100,7 @@ def main():
         "sources": source_hashes(),
         "patches": patch_hashes(),
         "faults": device_faults(),
-        "ptx": {name: sha256(PTX_DIR / name) for name in sorted(texts)},
+        "ptx": hashes_of(PTX_DIR, sorted(texts)),
     }
     write_atomically(PROVENANCE, json.dumps(provenance, indent=2) + "\n")
     print(f"wrote {len(texts)} PTX files and their provenance")

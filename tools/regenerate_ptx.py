@@ -37,16 +37,17 @@ def source_hashes():
     return {str(f.relative_to(ROOT)): sha256(f) for f in files}
 
 
-def compile_module(nvcc, module, flag):
+def compile_module(nvcc, module, flags, tree=ROOT):
+    """The PTX of one module of the kernels in `tree`, which is laid out as the project is."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "out.ptx"
-        command = [nvcc, *FLAGS, flag, f"kernels/device/{module}.cu", "-o", str(out)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        command = [nvcc, *flags, f"kernels/device/{module}.cu", "-o", str(out)]
+        done = subprocess.run(command, cwd=tree, capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
         text = out.read_text()
-    # Source paths relative to the project's root, so that the result does not depend on where it lies.
-    text = text.replace(f'"{ROOT}/./', '"').replace(f'"{ROOT}/', '"')
+    # Source paths relative to the tree's root, so that the result does not depend on where it lies.
+    text = text.replace(f'"{tree}/./', '"').replace(f'"{tree}/', '"')
     return re.sub(r"[ \t]+$", "", text, flags=re.M).rstrip("\n") + "\n"
 
 
@@ -56,21 +57,31 @@ def write_atomically(path, text):
     os.replace(part, path)
 
 
-def stale():
-    record = json.loads(PROVENANCE.read_text())
-    problems = []
-    now = source_hashes()
-    for name in sorted(set(record["sources"]) | set(now)):
-        if record["sources"].get(name) != now.get(name):
-            problems.append(f"{name}: the PTX was compiled from another version of this source")
-    for name, want in record["ptx"].items():
-        if not (PTX_DIR / name).is_file() or sha256(PTX_DIR / name) != want:
-            problems.append(f"kernels/ptx/{name}: differs from the recorded compilation")
+def differing(recorded, now):
+    """Names whose hashes differ, or that only one side has."""
+    return [name for name in sorted(set(recorded) | set(now)) if recorded.get(name) != now.get(name)]
+
+
+def hashes_of(folder, names):
+    """SHA-256 by name of the files that are there."""
+    return {name: sha256(folder / name) for name in names if (folder / name).is_file()}
+
+
+def told(problems, script):
+    """Prints them, and what to do; the exit status."""
     for problem in problems:
         print(problem)
     if problems:
-        print("run tools/regenerate_ptx.py and commit the result")
+        print(f"run tools/{script} and commit the result")
     return 1 if problems else 0
+
+
+def stale():
+    record = json.loads(PROVENANCE.read_text())
+    return told([f"{name}: the PTX was compiled from another version of this source"
+                 for name in differing(record["sources"], source_hashes())] +
+                [f"kernels/ptx/{name}: differs from the recorded compilation"
+                 for name in differing(record["ptx"], hashes_of(PTX_DIR, record["ptx"]))], "regenerate_ptx.py")
 
 
 def find_compiler():
@@ -87,24 +98,34 @@ def find_compiler():
     return nvcc, None, release
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def read_options(doc):
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--check", action="store_true")
     group.add_argument("--stale", action="store_true")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def same_texts(folder, texts, complaint):
+    """Whether the files hold these texts; says which do not."""
+    different = [n for n, t in texts.items() if not (folder / n).is_file() or (folder / n).read_text() != t]
+    for name in different:
+        print(f"{(folder / name).relative_to(ROOT)} {complaint}")
+    return not different
+
+
+def main():
+    options = read_options(__doc__)
     if options.stale:
         return stale()
     nvcc, blocked, release = find_compiler()
     if nvcc is None or (options.check and blocked):
         print(f"blocked: {blocked}")
         return 2
-    texts = {f"{m}.{b}.ptx": compile_module(nvcc, m, flag) for m in MODULES for b, flag in BUILDS.items()}
+    texts = {f"{m}.{b}.ptx": compile_module(nvcc, m, [*FLAGS, flag]) for m in MODULES for b, flag in BUILDS.items()}
     if options.check:
-        different = [n for n, t in texts.items() if not (PTX_DIR / n).is_file() or (PTX_DIR / n).read_text() != t]
-        for name in different:
-            print(f"kernels/ptx/{name} is not what nvcc makes of kernels/device")
-        return 1 if different or stale() else 0
+        same = same_texts(PTX_DIR, texts, "is not what nvcc makes of kernels/device")
+        return 1 if not same or stale() else 0
     for name, text in texts.items():
         write_atomically(PTX_DIR / name, text)
     provenance = {
@@ -112,7 +133,7 @@ def main():
         "flags": FLAGS,
         "builds": BUILDS,
         "sources": source_hashes(),
-        "ptx": {name: sha256(PTX_DIR / name) for name in sorted(texts)},
+        "ptx": hashes_of(PTX_DIR, sorted(texts)),
     }
     write_atomically(PROVENANCE, json.dumps(provenance, indent=2) + "\n")
     print(f"wrote {len(texts)} PTX files and their provenance")

@@ -11,7 +11,6 @@ import argparse
 import dataclasses
 import itertools
 import json
-import os
 import platform
 import sys
 from fractions import Fraction
@@ -22,7 +21,7 @@ import numpy as np
 from . import norms, pytorch
 from .comparison import Difference, compare_steps, inputs_of, total
 from .enclosure import contract_moments, contract_parameters
-from .safetensors_file import StoredTensor
+from .safetensors_file import StoredTensor, write_atomically
 from .statistics import group_stats
 from .step import Entry, guarded_step
 from .update import Options, State, coefficients, effective_gradient
@@ -244,12 +243,9 @@ def as_text(report):
 
 def write(report, folder):
     """Table and JSON. -> the paths."""
-    folder.mkdir(parents=True, exist_ok=True)
     contents = {"report.txt": as_text(report), "report.json": json.dumps(report, indent=1) + "\n"}
     for name, content in contents.items():
-        part = folder / f"{name}.part"
-        part.write_text(content)
-        os.replace(part, folder / name)
+        write_atomically(folder / name, content.encode())
     return [folder / name for name in contents]
 
 

@@ -21,6 +21,15 @@ class Entry:
     parameters: np.ndarray
     state: State | None
 
+    def operands(self):
+        """{suffix in a file: [n] float32} of the parameters and the state."""
+        arrays = {"param": self.parameters}
+        if self.state is not None:
+            arrays |= {"exp_avg": self.state.first, "exp_avg_sq": self.state.second}
+            if self.state.maximum is not None:
+                arrays["max_exp_avg_sq"] = self.state.maximum
+        return arrays
+
 
 @dataclass(frozen=True)
 class StepReport:
@@ -61,13 +70,9 @@ def write_entries(path, entries, gradients, gradient_scale):
     """A first file: parameters, state (all entries that have one) and gradients, which can be stepped from."""
     tensors, metadata = {}, {"gradient_scale": float(gradient_scale).hex()}
     for entry in entries:
-        tensors[f"{entry.name}.param"] = StoredTensor.from_float32(entry.parameters, entry.shape)
+        for suffix, values in entry.operands().items():
+            tensors[f"{entry.name}.{suffix}"] = StoredTensor.from_float32(values, entry.shape)
         if entry.state is not None:
-            moments = {"exp_avg": entry.state.first, "exp_avg_sq": entry.state.second}
-            if entry.state.maximum is not None:
-                moments["max_exp_avg_sq"] = entry.state.maximum
-            for suffix, values in moments.items():
-                tensors[f"{entry.name}.{suffix}"] = StoredTensor.from_float32(values, entry.shape)
             metadata[f"{entry.name}.step"] = str(entry.state.step)
     for name, stored in gradients.items():
         tensors[f"{name}.grad"] = stored

@@ -20,30 +20,12 @@ def float_text(value):
     return f"0x{int(bits_of(np.array([value], np.float32))[0]):08X}"
 
 
-def float_of(text):
-    return np.array([int(text, 16)], np.uint32).view(np.float32)[0]
-
-
-def double_of(text):
-    return float(np.array([int(text, 16)], np.uint64).view(np.float64)[0])
-
-
 def options_json(options, scale):
     """The members that the C++ side's read_options() wants."""
     fields = {name: float_text(getattr(options, name)) for name in FLOAT_OPTIONS}
     fields["gradient_scale"] = float_text(scale)
     fields["max_norm"] = None if options.max_norm is None else float_text(options.max_norm)
     return fields | {"amsgrad": options.amsgrad, "maximize": options.maximize}
-
-
-def operand_arrays(entry):
-    """{suffix: [n] float32} of an Entry's parameters and state."""
-    arrays = {"param": entry.parameters}
-    if entry.state is not None:
-        arrays |= {"exp_avg": entry.state.first, "exp_avg_sq": entry.state.second}
-        if entry.state.maximum is not None:
-            arrays["max_exp_avg_sq"] = entry.state.maximum
-    return arrays
 
 
 def write_groups(path, groups):
@@ -56,7 +38,7 @@ def write_groups(path, groups):
         metadata[key] = json.dumps(described)
         for entry, stored in zip(group.entries, group.gradients, strict=True):
             tensors[f"{key}/{entry.name}.grad"] = stored
-            for suffix, values in operand_arrays(entry).items():
+            for suffix, values in entry.operands().items():
                 tensors[f"{key}/{entry.name}.{suffix}"] = StoredTensor.from_float32(values)
     safetensors_file.write(path, tensors, metadata)
 
@@ -154,7 +136,7 @@ def problem_without_contraction(group, result):
     for old, want, got, told in zip(group.entries, after, result.entries, result.facts["entries"], strict=True):
         if told["updated"] != (want is not old) or told["step"] != (want.state.step if want.state else 0):
             return describe(group, f"{old.name}: got {told}")
-        expected, found = operand_arrays(want), operand_arrays(got)
+        expected, found = want.operands(), got.operands()
         if expected.keys() != found.keys():
             return describe(group, f"{old.name}: got {list(found)}, want {list(expected)}")
         for suffix, values in expected.items():

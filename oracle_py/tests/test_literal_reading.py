@@ -10,7 +10,6 @@ import pytest
 import random_groups as groups
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replay import operand_arrays
 
 from gradguard_oracle.safetensors_file import StoredTensor
 from gradguard_oracle.step import guarded_step
@@ -43,7 +42,7 @@ def check(entries, gradients, scale, options):
             assert entry is old
             continue
         assert entry.state.step == (old.state.step if old.state else 0) + 1
-        arrays = operand_arrays(entry)
+        arrays = entry.operands()
         assert arrays.keys() == update.keys()
         for suffix, values in update.items():
             assert literal.fractions(arrays[suffix]) == values, f"{old.name}.{suffix}"

@@ -84,22 +84,13 @@ def check_entry(got, after, report, summary):
         assert not updated or not fp64(got["max_ulp"][operand]) < 0, operand
 
 
-def operands(entry):
-    result = {"param": entry.parameters}
-    if entry.state is not None:
-        result |= {"exp_avg": entry.state.first, "exp_avg_sq": entry.state.second}
-        if entry.state.maximum is not None:
-            result["max_exp_avg_sq"] = entry.state.maximum
-    return result
-
-
 def check_out(path, entries):
     """--out holds the entries' parameters and states bit for bit, and nothing more of the kind."""
     tensors, metadata = safetensors_file.read(path)
-    names = {f"{entry.name}.{operand}" for entry in entries for operand in operands(entry)}
+    names = {f"{entry.name}.{operand}" for entry in entries for operand in entry.operands()}
     assert {name for name in tensors if not name.endswith(".grad")} == names
     for entry in entries:
-        for operand, values in operands(entry).items():
+        for operand, values in entry.operands().items():
             tensor = tensors[f"{entry.name}.{operand}"]
             assert tensor.dtype == "F32" and tensor.shape == entry.shape
             equal = same_bits(tensor.values(), values)
@@ -143,7 +134,7 @@ def check_fused(gradguard, paths, setting):
 def check_legal(old, new, gradient, options, report):
     if report.skip_reason is not None or not len(old.parameters):
         assert (new.state is None) == (old.state is None)
-        assert all(same_bits(a, operands(old)[name]).all() for name, a in operands(new).items())
+        assert all(same_bits(a, old.operands()[name]).all() for name, a in new.operands().items())
         return
     step = old.state.step if old.state else 0
     assert new.state.step == step + 1

@@ -148,7 +148,7 @@ def check(
         guard_epsilon: the one guard epsilon that the subject knows, where that is not an option of it; None: its
             attribute `guard_epsilon`, else none.
         shrink: cases that shrinking may run, for each failure.
-        name: for the report; None: the subject's attribute `name`, or its own name.
+        name: of a callable, for the report; None: its attribute `name`, or its own name.
         progress: called with the name of each property before it is looked at.
 
     Returns:
@@ -158,10 +158,9 @@ def check(
         ValueError for unknown names, TypeError for what is no subject.
     """
     if isinstance(subject, str):
-        step, name = None, subject
-        claimed = _core.abilities_of(subject) if abilities is None else abilities
-        if abilities is not None:
-            raise ValueError("abilities: a subject of this package has its own")
+        if abilities is not None or guard_epsilon is not None:
+            raise ValueError("abilities, guard_epsilon: a subject of this package has its own")
+        step, name, claimed = None, subject, _core.abilities_of(subject)
     elif callable(subject):
         name = name or getattr(subject, "name", None) or getattr(subject, "__name__", type(subject).__name__)
         claimed = _callable_abilities(subject) if abilities is None else abilities
@@ -193,7 +192,6 @@ def _result(name, fact, found):
         status = NOT_CLAIMED
     else:
         status = KEPT if found["asserted"] else NOT_MET
-    details = {} if failure is None else {key: failure[key] for key in failure if key != "number"}
     return PropertyResult(
         name,
         fact,
@@ -202,5 +200,5 @@ def _result(name, fact, found):
         found["asserted"],
         found["worst_ulp"],
         found["worst_fraction_of_bound"],
-        **details,
+        **(failure or {}),
     )

@@ -45,6 +45,19 @@ ArrayView view_array(nb::handle object, const Operand& operand);
 /// The same as the oracle reads it. Throws Error{InvalidTensor} also where it is not dense.
 ArrayView view_dense(nb::handle object, const Operand& operand);
 reference::GradientView gradient_view(const ArrayView& view);
+
+/// Dense gradients of a sequence, whose items may die with its iterator. Throws Error as view_dense() does.
+struct Gradients {
+    std::vector<nb::object> kept;
+    std::vector<ArrayView> arrays;
+    std::vector<reference::GradientView> views;
+
+    explicit Gradients(const nb::object& sequence);
+};
+/// What every operation of the reference on gradients asks first: sound arithmetic and a valid scale (Error), at least
+/// one block (nb::value_error).
+void require_scale(float gradient_scale);
+void require_blocks(std::uint32_t block_limit);
 /// [n] copied out. Throws Error{InvalidTensor} also for another dtype than float32.
 std::vector<float> copy_floats(nb::handle object, const Operand& operand);
 

@@ -136,7 +136,6 @@ nb::dict failure_of(const CheckRequest& request, const harness::CampaignFailure&
     result["case_json"] = harness::case_to_json(smallest);
     result["elements"] = size.elements;
     result["nonzero_gradients"] = size.nonzero_gradients;
-    result["number"] = failure.number;
     return result;
 }
 

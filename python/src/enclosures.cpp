@@ -151,26 +151,19 @@ nb::dict legal_set(const PyEntry& entry, const PyUpdate& stored, const UpdateCoe
 
 double norm_bound(const nb::object& sequence, float gradient_scale, harness::NormKind kind, bool flushes,
                   std::uint32_t block_limit) {
-    if (const auto violation = reference::check_control({gradient_scale, false})) reference::raise(*violation);
-    if (block_limit == 0) throw nb::value_error("block_limit: want at least 1, got 0");
+    require_scale(gradient_scale);
+    require_blocks(block_limit);
+    const Gradients group(sequence);
     const float r = reference::reciprocal_scale(gradient_scale);
-    std::vector<nb::object> kept;
-    std::vector<ArrayView> arrays;
-    std::vector<reference::GradientView> views;
-    std::uint64_t elements = 0;
-    for (nb::handle item : sequence) {
-        kept.push_back(nb::borrow(item));
-        arrays.push_back(view_dense(item, {arrays.size(), "gradients"}));
-        views.push_back(gradient_view(arrays.back()));
-        elements += views.back().elements;
-    }
-    const double exact = reference::exact_norm(views, gradient_scale);
+    const double exact = reference::exact_norm(group.views, gradient_scale);
     if (!std::isfinite(exact)) throw nb::value_error("gradients: a bound needs finite gradients");
     if (kind != harness::NormKind::kContractTree) {
-        return harness::any_order_bound(exact, elements, views.size(), r, flushes);
+        std::uint64_t elements = 0;
+        for (const reference::GradientView& view : group.views) elements += view.elements;
+        return harness::any_order_bound(exact, elements, group.views.size(), r, flushes);
     }
     std::vector<harness::TreeBound> bounds;
-    for (const reference::GradientView& view : views) bounds.push_back(harness::tree_bound(view, r, block_limit));
+    for (const reference::GradientView& view : group.views) bounds.push_back(harness::tree_bound(view, r, block_limit));
     return harness::norm_error_bound(bounds);
 }
 

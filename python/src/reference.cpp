@@ -15,27 +15,25 @@
 #include "reference/model/validation.h"
 
 namespace gradguard::python {
-namespace {
 
-/// Dense arrays; a sequence's items may die with its iterator.
-struct Gradients {
-    std::vector<nb::object> kept;
-    std::vector<ArrayView> arrays;
-    std::vector<reference::GradientView> views;
-
-    explicit Gradients(const nb::object& sequence) {
-        for (nb::handle item : sequence) {
-            kept.push_back(nb::borrow(item));
-            arrays.push_back(view_dense(item, {arrays.size(), "gradients"}));
-        }
-        for (const ArrayView& array : arrays) views.push_back(gradient_view(array));
+Gradients::Gradients(const nb::object& sequence) {
+    for (nb::handle item : sequence) {
+        kept.push_back(nb::borrow(item));
+        arrays.push_back(view_dense(item, {arrays.size(), "gradients"}));
     }
-};
+    for (const ArrayView& array : arrays) views.push_back(gradient_view(array));
+}
 
 void require_scale(float gradient_scale) {
     reference::require_sound_arithmetic();
     if (const auto violation = reference::check_control({gradient_scale, false})) reference::raise(*violation);
 }
+
+void require_blocks(std::uint32_t block_limit) {
+    if (block_limit == 0) throw nb::value_error("block_limit: want at least 1, got 0");
+}
+
+namespace {
 
 double exact_norm(const nb::object& gradients, float gradient_scale) {
     require_scale(gradient_scale);
@@ -59,7 +57,7 @@ nb::object exact_sum(const nb::object& gradients, float gradient_scale) {
 
 GradientSummary tree_summary(const nb::object& gradients, float gradient_scale, std::uint32_t block_limit) {
     require_scale(gradient_scale);
-    if (block_limit == 0) throw nb::value_error("block_limit: want at least 1, got 0");
+    require_blocks(block_limit);
     const ArrayView view = view_dense(gradients, {{}, "gradients"});
     const nb::gil_scoped_release unlocked;
     return reference::tree_summary(gradient_view(view), reference::reciprocal_scale(gradient_scale), block_limit);
@@ -67,7 +65,7 @@ GradientSummary tree_summary(const nb::object& gradients, float gradient_scale, 
 
 GradientStatsReport statistics(const nb::object& gradients, float gradient_scale, std::uint32_t block_limit) {
     require_scale(gradient_scale);
-    if (block_limit == 0) throw nb::value_error("block_limit: want at least 1, got 0");
+    require_blocks(block_limit);
     const Gradients group(gradients);
     const nb::gil_scoped_release unlocked;
     return reference::group_statistics(group.views, gradient_scale, block_limit);

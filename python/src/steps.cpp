@@ -21,29 +21,32 @@ constexpr int kOperands = 5;
 constexpr std::array<const char*, kOperands> kNames = {"parameters", "gradients", "first_moment", "second_moment",
                                                        "max_second_moment"};
 
-/// One entry's arrays.
+/// One entry's arrays. They are used without the interpreter's lock, when the entry may be given others.
 struct EntryViews {
     std::array<ArrayView, kOperands> arrays;
-    const PyState* state = nullptr;
+    std::array<nb::object, kOperands> owners;
+    std::optional<std::uint64_t> step;  ///< Of the state, if there is one.
     bool has_maximum = false;
 
-    std::size_t count() const { return state == nullptr ? 2 : has_maximum ? 5 : 4; }
+    std::size_t count() const { return !step ? 2 : has_maximum ? 5 : 4; }
 };
 
 EntryViews view_entry(const PyEntry& entry, std::optional<std::size_t> index) {
     EntryViews views;
     const auto view = [&](int operand, const nb::object& array) {
-        views.arrays[static_cast<std::size_t>(operand)] =
-            view_array(array, {index, kNames[static_cast<std::size_t>(operand)]});
+        const auto at = static_cast<std::size_t>(operand);
+        views.owners[at] = array;
+        views.arrays[at] = view_array(array, {index, kNames[at]});
     };
     view(0, entry.parameters);
     view(1, entry.gradients);
-    views.state = state_of(entry.state);
-    if (views.state == nullptr) return views;
-    view(2, views.state->first_moment);
-    view(3, views.state->second_moment);
-    views.has_maximum = !views.state->max_second_moment.is_none();
-    if (views.has_maximum) view(4, views.state->max_second_moment);
+    const PyState* const state = state_of(entry.state);
+    if (state == nullptr) return views;
+    views.step = state->step;
+    view(2, state->first_moment);
+    view(3, state->second_moment);
+    views.has_maximum = !state->max_second_moment.is_none();
+    if (views.has_maximum) view(4, state->max_second_moment);
     return views;
 }
 
@@ -54,8 +57,8 @@ class PlacedGroup {
         entries.reserve(group.size());
         for (const EntryViews& views : group) {
             AdamWEntry entry = {place(views.arrays[0]), place(views.arrays[1]), std::nullopt};
-            if (views.state != nullptr) {
-                entry.state = {views.state->step, place(views.arrays[2]), place(views.arrays[3]), std::nullopt};
+            if (views.step) {
+                entry.state = {*views.step, place(views.arrays[2]), place(views.arrays[3]), std::nullopt};
                 if (views.has_maximum) entry.state->max_second_moment = place(views.arrays[4]);
             }
             entries.push_back(std::move(entry));

@@ -1,41 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/regenerate_planted.py --stale notices when the planted faults are not what their sources were compiled to."""
 import json
-import pathlib
-import shutil
-import subprocess
-import sys
-import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from record_checkout import RecordTest
+
 PLANTED = "property_tests/planted"
 
 
-class Stale(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name)
-        for name in ("kernels/device", "reference/contract", PLANTED):
-            shutil.copytree(ROOT / name, self.root / name)
-        (self.root / "tools").mkdir()
-        for name in ("regenerate_ptx.py", "regenerate_planted.py"):
-            shutil.copy(ROOT / "tools" / name, self.root / "tools")
-
-    def run_stale(self):
-        done = subprocess.run([sys.executable, "-B", "tools/regenerate_planted.py", "--stale"], cwd=self.root,
-                              capture_output=True, text=True)
-        return done.returncode, done.stdout
-
-    def append(self, name):
-        with (self.root / name).open("a") as file:
-            file.write("\n")
-
-    def expect_stale(self, name):
-        status, output = self.run_stale()
-        self.assertEqual(status, 1, output)
-        self.assertIn(name, output)
+class Stale(RecordTest):
+    scripts = ("regenerate_ptx.py", "regenerate_planted.py")
+    folders = ("kernels/device", "reference/contract", PLANTED)
 
     def test_clean_copy_passes(self):
         self.assertEqual(self.run_stale(), (0, ""))

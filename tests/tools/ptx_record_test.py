@@ -1,38 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/regenerate_ptx.py --stale notices when the checked-in PTX is not what its sources were compiled to."""
-import pathlib
-import shutil
-import subprocess
-import sys
-import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from record_checkout import RecordTest
 
 
-class Stale(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name)
-        for name in ("kernels/device", "kernels/ptx", "reference/contract"):
-            shutil.copytree(ROOT / name, self.root / name)
-        (self.root / "tools").mkdir()
-        shutil.copy(ROOT / "tools/regenerate_ptx.py", self.root / "tools")
-
-    def run_stale(self):
-        done = subprocess.run([sys.executable, "-B", "tools/regenerate_ptx.py", "--stale"], cwd=self.root,
-                              capture_output=True, text=True)
-        return done.returncode, done.stdout
-
-    def append(self, name):
-        with (self.root / name).open("a") as file:
-            file.write("// edited\n")
-
-    def expect_stale(self, name):
-        status, output = self.run_stale()
-        self.assertEqual(status, 1, output)
-        self.assertIn(name, output)
+class Stale(RecordTest):
+    scripts = ("regenerate_ptx.py",)
+    folders = ("kernels/device", "kernels/ptx", "reference/contract")
 
     def test_clean_copy_passes(self):
         self.assertEqual(self.run_stale(), (0, ""))
