@@ -4,12 +4,16 @@
 #include <string>
 
 #include "harness/campaign/summary.h"
+#include "tests/support/compiler_under_test.h"
 
 namespace gradguard::testing {
 
 /// The program's subjects on the virtual GPU, all observers on.
 inline harness::SubjectFactory subjects() {
-    return [](std::string_view name) { return harness::make_subject(name, {"vgpu", "all"}); };
+    return [](std::string_view name) {
+        const bool own = name.starts_with("vgpu/") && compiled_by_nvrtc();
+        return harness::make_subject(own ? harness::subject_compiled_by(name, "nvrtc") : name, {"vgpu", "all"});
+    };
 }
 
 /// What went wrong in a campaign, with the commands that show it again; empty when nothing did.

@@ -12,9 +12,9 @@ import sys
 
 CONTRACT = "reference/contract"
 REFERENCE = {CONTRACT, "reference/exact", "reference/fp64", "reference/model"}
-KERNELS = {"kernels/host", "kernels/device/params.h"}
+KERNELS = {"kernels/host", "kernels/cuda", "kernels/device/params.h"}
 HARNESS = {"harness/vgpu", "harness/observers", "harness/devices", "harness/case", "harness/compare", "harness/io",
-           "harness/subjects", "harness/generators", "harness/campaign"}
+           "harness/subjects", "harness/generators", "harness/campaign", "harness/vdriver"}
 
 ARROWS = {
     CONTRACT: set(),
@@ -24,9 +24,12 @@ ARROWS = {
     "kernels/device": {CONTRACT + "/constants.h"},
     "kernels/ptx": set(),
     "kernels/host": {CONTRACT, "kernels/device/params.h", "kernels/ptx"},
+    "kernels/cuda": {CONTRACT, "kernels/host"},
     "harness/vgpu": set(),
     "harness/observers": {"harness/vgpu"},
-    "harness/devices": {CONTRACT, "kernels/host", "harness/vgpu", "harness/observers"},
+    "harness/devices": {CONTRACT, "kernels/host", "kernels/cuda", "harness/vgpu", "harness/observers"},
+    "harness/vdriver": {"kernels/cuda/driver_abi.h", "harness/devices/kernel_counts.h", "harness/vgpu",
+                        "harness/observers"},
     "harness/case": {CONTRACT, "reference/fp64", "reference/model", "harness/io"},
     "harness/compare": REFERENCE | {"kernels/host/launch_plan.h", "harness/case"},
     "harness/io": {CONTRACT},
@@ -34,8 +37,10 @@ ARROWS = {
     "harness/subjects": REFERENCE | KERNELS | {"harness/case", "harness/devices", "harness/vgpu", "harness/observers"},
     "harness/campaign": REFERENCE | {"harness/case", "harness/compare", "harness/io", "harness/generators",
                                      "harness/subjects"},
-    "bench": REFERENCE | KERNELS | HARNESS | {"kernels/ptx"},
-    "property_tests": REFERENCE | KERNELS | HARNESS,
+    "bench": REFERENCE | KERNELS | HARNESS | {"kernels/ptx", "kernels/device/load.cuh"},
+    "property_tests": REFERENCE | KERNELS | HARNESS | {"tests/support"},
+    "property_tests/hardware": REFERENCE | KERNELS | HARNESS | {"property_tests", "tests/support"},
+    "property_tests/mutation": REFERENCE | {"kernels/ptx"},
     "property_tests/reported": REFERENCE | KERNELS | HARNESS | {"tests/support"},
     "python": REFERENCE | KERNELS | HARNESS,
     "tools/cli": REFERENCE | KERNELS | HARNESS | {"bench"},
@@ -49,11 +54,11 @@ TESTS = REFERENCE | KERNELS | HARNESS | {"kernels/device", "kernels/ptx", "tools
 # Other people's headers, and the only folders that may include them. Tests and the bench are free.
 THIRD_PARTY = {
     "boost/": {"reference/exact"},
-    "nlohmann/": {"harness/io", "harness/case", "harness/campaign", "tools/cli"},
+    "nlohmann/": {"harness/devices", "harness/vdriver", "harness/io", "harness/case", "harness/campaign", "tools/cli"},
     "CLI/": {"tools/cli"},
     "fmt/": {"harness/case", "harness/compare", "harness/io", "harness/generators", "harness/subjects", "harness/campaign",
              "tools/cli"},
-    "gtest/": {"property_tests", "property_tests/reported"}, "gmock/": set(), "rapidcheck": {"harness/generators"}, "benchmark/": set(),
+    "gtest/": {"property_tests", "property_tests/hardware", "property_tests/mutation", "property_tests/reported"}, "gmock/": set(), "rapidcheck": {"harness/generators"}, "benchmark/": set(),
     "cuda": set(), "nvrtc": set(), "nanobind/": {"python"}, "numpy/": {"python"},
 }
 ROOT = pathlib.Path(__file__).resolve().parent.parent

@@ -5,7 +5,7 @@
   tools/python_matrix.py [--binary PROGRAM] [--python NAME=PROGRAM]... [--only NAME]... [--write FILE]
 
 Makes an environment for each line of MATRIX in build/matrix (gigabytes, for PyTorch; they are kept), or takes the
-Python that --python names for it as it is. Writes the result as JSON (tests/nightly/python_matrix.json). Exit 0: all suites
+Python that --python names for it as it is. Writes the result as JSON (tools/test.sh --nightly=python records it). Exit 0: all suites
 passed; 1: one failed, or an environment has other versions than its line says; 2: one could not be made.
 """
 import argparse
@@ -96,7 +96,7 @@ def main():
     parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build/gradguard", help="the gradguard program")
     parser.add_argument("--python", action="append", default=[], metavar="NAME=PROGRAM", help="use this environment")
     parser.add_argument("--only", action="append", choices=MATRIX, help="of the matrix; all")
-    parser.add_argument("--write", type=pathlib.Path, default=ROOT / "tests/nightly/python_matrix.json")
+    parser.add_argument("--write", type=pathlib.Path, default=ROOT / "build/matrix/result.json")
     options = parser.parse_args()
     given = dict(text.partition("=")[::2] for text in options.python)
     if unknown := set(given) - set(MATRIX):

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the kernels ahead of time to PTX and keeps kernels/ptx with its provenance.
+"""Compiles the kernels and those of the benchmark ahead of time to PTX, and keeps kernels/ptx and bench/device with
+their provenance.
 
-  tools/regenerate_ptx.py           compile with nvcc and rewrite kernels/ptx
+  tools/regenerate_ptx.py           compile with nvcc and rewrite the PTX
   tools/regenerate_ptx.py --check   compile with nvcc and fail if the checked-in files differ (exit 1)
   tools/regenerate_ptx.py --stale   no compiler needed: fail if a source or PTX hash differs from the provenance (exit 1)
 
 Exit 2 when nvcc is missing or is another release than the one on record (blocked, with the reason).
 """
 import argparse
+import dataclasses
 import hashlib
 import json
 import os
@@ -20,8 +22,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PTX_DIR = ROOT / "kernels/ptx"
-PROVENANCE = PTX_DIR / "provenance.json"
+PROVENANCE = ROOT / "kernels/ptx/provenance.json"
 MODULES = ("statistics", "update")
 BUILDS = {"fmad": "-fmad=true", "nofmad": "-fmad=false"}
 FLAGS = ["-ptx", "-arch=compute_80", "-std=c++20", "-lineinfo", "-I."]
@@ -31,22 +32,71 @@ def sha256(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """Checked-in PTX of one folder of sources."""
+
+    sources: str  # Folder of MODULE.cu.
+    ptx: str  # Folder of MODULE.BUILD.ptx and provenance.json.
+    modules: tuple
+    read: tuple  # Patterns from the root: everything that the device compiler reads.
+
+    def provenance(self):
+        return ROOT / self.ptx / "provenance.json"
+
+    def source_hashes(self):
+        """SHA-256 of everything the device compiler reads, by path from the project's root."""
+        return {str(f.relative_to(ROOT)): sha256(f) for pattern in self.read for f in sorted(ROOT.glob(pattern))}
+
+    def texts(self, nvcc):
+        """{file name: PTX}"""
+        return {f"{module}.{build}.ptx": compile_module(nvcc, module, [*FLAGS, flag], sources=self.sources)
+                for module in self.modules for build, flag in BUILDS.items()}
+
+    def stale(self):
+        """What differs from the provenance, a line each."""
+        record = json.loads(self.provenance().read_text())
+        return ([f"{name}: the PTX was compiled from another version of this source"
+                 for name in differing(record["sources"], self.source_hashes())] +
+                [f"{self.ptx}/{name}: differs from the recorded compilation"
+                 for name in differing(record["ptx"], hashes_of(ROOT / self.ptx, record["ptx"]))])
+
+    def write(self, texts, release):
+        for name, text in texts.items():
+            write_atomically(ROOT / self.ptx / name, text)
+        provenance = {
+            "compiler": f"nvcc, {release}",
+            "flags": FLAGS,
+            "builds": BUILDS,
+            "sources": self.source_hashes(),
+            "ptx": hashes_of(ROOT / self.ptx, sorted(texts)),
+        }
+        write_atomically(self.provenance(), json.dumps(provenance, indent=2) + "\n")
+
+
+KERNELS = Record("kernels/device", "kernels/ptx", MODULES, ("kernels/device/*", "reference/contract/constants.h"))
+BENCH = Record("bench/device", "bench/device", ("copy", "unscale_clip"),
+               ("bench/device/*.cu", "bench/device/params.h", "kernels/device/load.cuh", "reference/contract/constants.h"))
+RECORDS = (KERNELS, BENCH)
+
+
 def source_hashes():
-    """SHA-256 of everything the device compiler reads, by path from the project's root."""
-    files = sorted((ROOT / "kernels/device").glob("*")) + [ROOT / "reference/contract/constants.h"]
-    return {str(f.relative_to(ROOT)): sha256(f) for f in files}
+    return KERNELS.source_hashes()
 
 
-def compile_module(nvcc, module, flags, tree=ROOT):
+def compile_module(nvcc, module, flags, tree=ROOT, sources="kernels/device"):
     """The PTX of one module of the kernels in `tree`, which is laid out as the project is."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "out.ptx"
-        command = [nvcc, *flags, f"kernels/device/{module}.cu", "-o", str(out)]
+        command = [nvcc, *flags, f"{sources}/{module}.cu", "-o", str(out)]
         done = subprocess.run(command, cwd=tree, capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
-        text = out.read_text()
-    # Source paths relative to the tree's root, so that the result does not depend on where it lies.
+        return relative_text(out.read_text(), tree)
+
+
+def relative_text(text, tree):
+    """PTX with source paths relative to the tree's root, so that the result does not depend on where that lies."""
     text = text.replace(f'"{tree}/./', '"').replace(f'"{tree}/', '"')
     return re.sub(r"[ \t]+$", "", text, flags=re.M).rstrip("\n") + "\n"
 
@@ -77,11 +127,7 @@ def told(problems, script):
 
 
 def stale():
-    record = json.loads(PROVENANCE.read_text())
-    return told([f"{name}: the PTX was compiled from another version of this source"
-                 for name in differing(record["sources"], source_hashes())] +
-                [f"kernels/ptx/{name}: differs from the recorded compilation"
-                 for name in differing(record["ptx"], hashes_of(PTX_DIR, record["ptx"]))], "regenerate_ptx.py")
+    return told([line for record in RECORDS for line in record.stale()], "regenerate_ptx.py")
 
 
 def find_compiler():
@@ -122,21 +168,14 @@ def main():
     if nvcc is None or (options.check and blocked):
         print(f"blocked: {blocked}")
         return 2
-    texts = {f"{m}.{b}.ptx": compile_module(nvcc, m, [*FLAGS, flag]) for m in MODULES for b, flag in BUILDS.items()}
+    texts = {record: record.texts(nvcc) for record in RECORDS}
     if options.check:
-        same = same_texts(PTX_DIR, texts, "is not what nvcc makes of kernels/device")
-        return 1 if not same or stale() else 0
-    for name, text in texts.items():
-        write_atomically(PTX_DIR / name, text)
-    provenance = {
-        "compiler": f"nvcc, {release}",
-        "flags": FLAGS,
-        "builds": BUILDS,
-        "sources": source_hashes(),
-        "ptx": hashes_of(PTX_DIR, sorted(texts)),
-    }
-    write_atomically(PROVENANCE, json.dumps(provenance, indent=2) + "\n")
-    print(f"wrote {len(texts)} PTX files and their provenance")
+        same = [same_texts(ROOT / record.ptx, texts[record], f"is not what nvcc makes of {record.sources}")
+                for record in RECORDS]
+        return 1 if not all(same) or stale() else 0
+    for record in RECORDS:
+        record.write(texts[record], release)
+    print(f"wrote {sum(map(len, texts.values()))} PTX files and their provenance")
     return 0
 
 

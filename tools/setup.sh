@@ -18,6 +18,8 @@ packages=(
     libboost-dev libgtest-dev librapidcheck-dev libbenchmark-dev libcli11-dev nlohmann-json3-dev libfmt-dev
     python3 python3-venv python3-dev
 )
+# For tests/fuzz only: they are large.
+fuzzer_packages=(clang libclang-rt-14-dev llvm)
 requirements=oracle_py/requirements.txt
 torch_requirements=oracle_py/requirements-torch.txt
 # The distribution's Python, whatever else comes first on PATH: its version is known.
@@ -26,6 +28,7 @@ python=/usr/bin/python3
 usage() {
     echo "usage: tools/setup.sh                    install the Debian packages and .venv"
     echo "       tools/setup.sh --without-torch    the same but PyTorch, as with GRADGUARD_TORCH=none"
+    echo "       tools/setup.sh --fuzzers          also clang, for tests/fuzz"
     echo "       tools/setup.sh --list             name the Debian packages, install nothing"
 }
 fail() {
@@ -125,6 +128,7 @@ torch=${GRADGUARD_TORCH:-}
 case "${1:-}" in
     "") ;;
     --without-torch) torch=none ;;
+    --fuzzers) packages+=("${fuzzer_packages[@]}") ;;
     --list) printf '%s\n' "${packages[@]}"; exit 0 ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;

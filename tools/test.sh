@@ -7,13 +7,19 @@ cd "$(dirname "$0")/.."
 
 usage() {
     cat <<'TEXT'
-usage: tools/test.sh [--shard I/N] [--nightly] [--no-setup] [--jobs J]
+usage: tools/test.sh [--shard I/N] [--nightly[=STAGE,...]] [--no-setup] [--jobs J]
 
   --shard I/N   run the I-th of N parts of the tests (1 <= I <= N); the parts together are all of them
-  --nightly     also what takes longer: tests labelled nightly or gigabytes, everything but the latter again under the
-                address and undefined-behaviour sanitizers, clang-format and clang-tidy; writes tests/nightly/last.json
-                (those that take gigabytes of memory, alone: ctest --test-dir build -L gigabytes)
-                and runs the Python suites with the oldest and newest NumPy and PyTorch (tools/python_matrix.py)
+  --nightly     also what takes longer, in stages, or only those that are named:
+                  tests     all tests, those labelled nightly or gigabytes and clang-format and clang-tidy included
+                            (those that take gigabytes of memory, alone: ctest --test-dir build -L gigabytes)
+                  fuzz      the fuzzers of tests/fuzz, a minute for each; wants clang, which set-up installs then
+                  asan      the C++ tests under the address and undefined-behaviour sanitizers
+                  tsan      the C++ tests but the longest under the thread sanitizer
+                  python    the Python suites with the oldest and newest NumPy and PyTorch (tools/python_matrix.py)
+                  mutation  takes over what the last mutation run left in property_tests/mutation/results.json
+                Each leaves its result, date, duration and the hash of its sources in tests/nightly/last.json;
+                tools/nightly.py says what is in there.
   --no-setup    do not run tools/setup.sh first (compiler, libraries and .venv are there already)
                 GRADGUARD_TORCH=none leaves PyTorch out, and the tests that need it are blocked (tools/setup.sh)
   --jobs J      tests and compilers at a time (all processors)
@@ -23,7 +29,8 @@ TEXT
 }
 die() { echo "test.sh: $1" >&2; exit 2; }
 
-shard=1 shards=1 nightly=no setup=yes jobs=$(nproc)
+all_stages=(tests fuzz asan tsan python mutation)
+shard=1 shards=1 nightly=no setup=yes jobs=$(nproc) stages=(tests)
 while [ $# -gt 0 ]; do
     case "$1" in
         --shard)
@@ -31,7 +38,14 @@ while [ $# -gt 0 ]; do
             shard=${BASH_REMATCH[1]} shards=${BASH_REMATCH[2]}
             [ "$shard" -le "$shards" ] || die "--shard $2: no such part"
             shift ;;
-        --nightly) nightly=yes ;;
+        --nightly) nightly=yes stages=("${all_stages[@]}") ;;
+        --nightly=*)
+            nightly=yes
+            IFS=, read -ra stages <<<"${1#--nightly=}"
+            for stage in "${stages[@]}"; do
+                [[ " ${all_stages[*]} " = *" $stage "* ]] || die "--nightly: no stage is called '$stage'; want ${all_stages[*]}"
+            done
+            [ ${#stages[@]} -gt 0 ] || die "--nightly= names no stage" ;;
         --no-setup) setup=no ;;
         --jobs)
             [[ "${2:-}" =~ ^[1-9][0-9]*$ ]] || die "--jobs wants a number, got '${2:-}'"
@@ -83,7 +97,7 @@ run_ctest() {
 
 run_pytest() {
     local files=() index=0 file
-    for file in oracle_py/tests/test_*.py python/tests/test_*.py; do
+    for file in oracle_py/tests/test_*.py python/tests/test_*.py tests/other_programs/test_*.py; do
         [ $((index++ % shards)) -ne $((shard - 1)) ] || files+=("$file")
     done
     if [ ${#files[@]} = 0 ]; then
@@ -94,22 +108,71 @@ run_pytest() {
         --junitxml "$results/pytest.xml" "${files[@]}" || failed=1
 }
 
+# judge STAGE [arguments of tools/test_results.py] FILE...: the verdict on a stage's tests; recorded where it is nightly.
+judge() {
+    local stage=$1 record=()
+    shift
+    [ "$nightly" = no ] || record=(--stage "$stage" --seconds $((SECONDS - started)))
+    [ "$nightly" = no ] || [ "$shards" = 1 ] || record+=(--left-out "all parts but $shard/$shards")
+    /usr/bin/python3 tools/test_results.py --shards "$shards" "${record[@]}" "$@" || failed=1
+}
+
+run_tests() {
+    stage "build"; build default; finished build
+    stage "C++ and script tests"; run_ctest build ctest; finished ctest
+    local begun=$started
+    stage "Python tests"; run_pytest; finished pytest
+    started=$begun
+    local complete=()
+    [ "$nightly" = no ] || complete=(--complete)
+    judge tests "${complete[@]}" "$results"/*.xml
+}
+
+# run_sanitizer NAME SKIPPED: SKIPPED are labels.
+run_sanitizer() {
+    stage "$1"; build "$1"; run_ctest "build-$1" "ctest-$1" -LE "$2"; finished "$1"
+    judge "$1" "$results/ctest-$1.xml"
+}
+
+run_fuzzers() {
+    if ! command -v clang++ >/dev/null; then
+        echo "blocked: the fuzzers: no clang++"
+        return 0
+    fi
+    stage "fuzzers"; build fuzz
+    started=$SECONDS
+    /usr/bin/python3 tests/fuzz/run.py --jobs "$jobs" --write "$results/fuzz.json" || failed=1
+    finished fuzzers
+    /usr/bin/python3 tools/nightly.py --add fuzz --from "$results/fuzz.json" --seconds $((SECONDS - started)) --compiler clang++
+}
+
+run_python_matrix() {
+    [ "${GRADGUARD_TORCH:-}" != none ] || return 0
+    stage "Python versions"; build default
+    started=$SECONDS
+    local status=0
+    /usr/bin/python3 tools/python_matrix.py --write "$results/python.json" || status=$?
+    finished python-versions
+    [ $status != 2 ] || return 0  # blocked
+    [ $status = 0 ] || failed=1
+    /usr/bin/python3 tools/nightly.py --add python --from "$results/python.json" --seconds $((SECONDS - started))
+}
+
 if [ "$setup" = yes ]; then
-    stage "set-up"; bash tools/setup.sh; finished set-up
+    options=()
+    [[ " ${stages[*]} " != *" fuzz "* ]] || options=(--fuzzers)
+    stage "set-up"; bash tools/setup.sh "${options[@]}"; finished set-up
 fi
 rm -rf "$results" && mkdir -p "$results"
-stage "build"; build default; finished build
-stage "C++ and script tests"; run_ctest build ctest; finished ctest
-stage "Python tests"; run_pytest; finished pytest
-
-verdict=(--shards "$shards")
-if [ "$nightly" = yes ]; then
-    stage "sanitizers"; build asan; run_ctest build-asan ctest-asan -LE 'tools|gigabytes'; finished sanitizers
-    if [ "${GRADGUARD_TORCH:-}" != none ]; then
-        stage "Python versions"; /usr/bin/python3 tools/python_matrix.py || failed=1; finished python-versions
-    fi
-    verdict+=(--complete --write tests/nightly/last.json)
-fi
-echo "== result (${timing# }${timing:+ }all $SECONDS s)"
-/usr/bin/python3 tools/test_results.py "${verdict[@]}" "$results"/*.xml || failed=1
+for stage in "${stages[@]}"; do
+    case "$stage" in
+        tests) run_tests ;;
+        fuzz) run_fuzzers ;;
+        asan) run_sanitizer asan 'tools|gigabytes' ;;
+        tsan) run_sanitizer tsan 'tools|gigabytes|nightly' ;;
+        python) run_python_matrix ;;
+        mutation) /usr/bin/python3 tools/nightly.py --mutation ;;
+    esac
+done
+echo "== result: $([ $failed = 0 ] && echo good || echo NOT good) (${timing# }${timing:+ }all $SECONDS s)"
 exit $failed

@@ -8,16 +8,16 @@ must be blocked, where it is there none of them may be, and nothing else ever.
 """
 import argparse
 import ctypes
-import datetime
 import fnmatch
 import importlib.util
-import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+
+import nightly
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MOST_SHOWN = 30
@@ -30,6 +30,8 @@ def missing_cuda():
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
         return "no NVIDIA driver (libcuda.so.1)"
+    if hasattr(driver, "gradguard_vdriver_configure"):
+        return "libcuda.so.1 is the virtual driver here, which is no hardware"
     count = ctypes.c_int(0)
     if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value == 0:
         return "the NVIDIA driver finds no device"
@@ -54,14 +56,45 @@ def missing_recorded_nvcc():
     return find_compiler()[1]
 
 
+def nvrtc_files():
+    """Where kernels/cuda/nvrtc_search.cpp looks for NVRTC, in any order."""
+    variables = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX", "VIRTUAL_ENV")]
+    roots = [pathlib.Path(v) for v in variables if v] + [ROOT / ".venv", pathlib.Path.home() / ".local", pathlib.Path("/usr")]
+    roots += [pathlib.Path("/opt/cuda"), pathlib.Path("/usr/local"), *pathlib.Path("/usr/local").glob("cuda*")]
+    packages = [p for root in roots for p in root.glob("lib*/python3*/*-packages")]
+    packages += [p / line for p in packages for pth in p.glob("*.pth") for line in pth.read_text().splitlines()
+                 if line and not line.startswith(("#", "import"))]
+    folders = roots + [f for root in roots for part in ("lib64", "lib", "targets/*/lib") for f in root.glob(part)]
+    folders += [f for p in packages for f in p.glob("nvidia/*/lib")]
+    names = ("libnvrtc.so.13", "libnvrtc.so.12")
+    return [*names, *(str(f / name) for f in folders for name in (*names, "libnvrtc.so") if (f / name).is_file())]
+
+
 def missing_nvrtc():
-    for name in ("libnvrtc.so.13", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"):
+    for name in nvrtc_files():
         try:
-            ctypes.CDLL(name)
-            return None
-        except OSError:
+            library, major, minor = ctypes.CDLL(name), ctypes.c_int(0), ctypes.c_int(0)
+            if library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)) == 0 and major.value in (12, 13):
+                return None
+        except (OSError, AttributeError):
             pass
-    return "no libnvrtc"
+    return "no NVRTC of version 12 or 13"
+
+
+def missing_ptxas():
+    usual = pathlib.Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda") / "bin/ptxas"
+    here = shutil.which("ptxas") or usual.exists() or pathlib.Path("/usr/local/cuda/bin/ptxas").exists()
+    return None if here else "no ptxas"
+
+
+def compute_sanitizer():
+    """Path of the program; None where there is none."""
+    usual = pathlib.Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda") / "bin/compute-sanitizer"
+    return shutil.which("compute-sanitizer") or (str(usual) if usual.exists() else None)
+
+
+def missing_compute_sanitizer():
+    return None if compute_sanitizer() else "no compute-sanitizer (it comes with the CUDA toolkit)"
 
 
 def missing_tool(command, release=""):
@@ -95,11 +128,6 @@ def missing_recorded_torch():
     return missing_torch() or missing_in_python(code)
 
 
-def missing_cuda_device():
-    """Why the library has no CUDA device here: this version may have none at all."""
-    return missing_cuda() if (ROOT / "kernels/cuda").is_dir() else "this version has no CUDA device"
-
-
 HAS_PYTHON_HEADERS = "import os, sysconfig; os.stat(sysconfig.get_paths()['include'] + '/Python.h')"
 
 NEEDS = {
@@ -107,10 +135,13 @@ NEEDS = {
     "python-package": lambda: missing_in_python(f"import nanobind, numpy, ml_dtypes; {HAS_PYTHON_HEADERS}"),
     "torch": missing_torch,
     "recorded-torch": missing_recorded_torch,
-    "cuda-device": missing_cuda_device,
+    "pycuda": lambda: missing_nvcc() or missing_in_python("import importlib.util as u; assert u.find_spec('pycuda'), 'no pycuda'"),
+    "clang": lambda: missing_tool("clang"),
     "nvcc": missing_nvcc,
     "recorded-nvcc": missing_recorded_nvcc,
     "nvrtc": missing_nvrtc,
+    "ptxas": missing_ptxas,
+    "compute-sanitizer": missing_compute_sanitizer,
     "clang-tidy": lambda: missing_tool("clang-tidy"),
     # Releases differ in what they make of the same style.
     "clang-format": lambda: missing_tool("clang-format", "14"),
@@ -190,35 +221,20 @@ def judge(results, expected, missing, complete):
     return problems
 
 
-def record(path, results, problems, missing):
-    """The run as data. Tests by name only where they are slow, blocked or failed."""
-    def head(command):
-        try:
-            return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.partition("\n")[0]
-        except OSError:
-            return None
+def stage_data(results, missing):
+    """What the nightly record says of a stage's tests. By name only where they are slow or blocked."""
     runs = {}
     for result in results:
         run = runs.setdefault(result["run"], {"passed": 0, "failed": 0, "blocked": 0, "seconds": 0.0})
         run[result["outcome"]] += 1
         run["seconds"] = round(run["seconds"] + result["seconds"], 3)
     slowest = sorted(results, key=lambda r: -r["seconds"])[:20]
-    data = {
-        "schema": 1,
-        "finished_utc": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "commit": head(["git", "rev-parse", "HEAD"]),
-        "uncommitted_changes": bool(head(["git", "status", "--porcelain", "--untracked-files=no"])),
-        "compiler": head(["c++", "--version"]),
-        "missing": {need: reason for need, reason in missing.items() if reason is not None},
+    return {
         "runs": runs,
-        "problems": problems,
+        "missing": {need: reason for need, reason in missing.items() if reason is not None},
         "blocked": [{k: r[k] for k in ("run", "name", "reason")} for r in results if r["outcome"] == "blocked"],
         "slowest": [{k: r[k] for k in ("run", "name", "seconds")} for r in slowest],
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(data, indent=2) + "\n")
-    os.replace(part, path)
 
 
 def main():
@@ -227,15 +243,20 @@ def main():
     parser.add_argument("--expected", type=pathlib.Path, default=EXPECTED)
     parser.add_argument("--shards", type=int, default=1, help="the run is one of so many parts")
     parser.add_argument("--complete", action="store_true", help="all tests there are ran, nightly ones included")
-    parser.add_argument("--write", type=pathlib.Path, help="write the run to this file as JSON")
+    parser.add_argument("--stage", choices=nightly.SOURCES, help="the run is this stage of the nightly run: record it")
+    parser.add_argument("--seconds", type=float, help="how long the stage took [as the tests say]")
+    parser.add_argument("--left-out", help="the stage was not complete: what was left out and why")
+    parser.add_argument("--record", type=pathlib.Path, default=nightly.RECORD)
     options = parser.parse_args()
 
     expected = read_expected(options.expected)
     missing = {need: find() for need, find in NEEDS.items()}
     results = [result for path in options.files for result in read_results(path)]
     problems = judge(results, expected, missing, options.complete and options.shards == 1)
-    if options.write:
-        record(options.write, results, problems, missing)
+    if options.stage:
+        seconds = options.seconds if options.seconds is not None else sum(r["seconds"] for r in results)
+        nightly.merge(options.record, options.stage, nightly.stage_record(
+            options.stage, seconds, problems, options.left_out, **stage_data(results, missing)))
 
     count = {outcome: sum(r["outcome"] == outcome for r in results) for outcome in ("passed", "failed", "blocked")}
     for result in results:

@@ -228,11 +228,13 @@ Find hunt(std::string_view objective, const HuntOptions& options) {
         for (const Row& one : rows()) known += (known.empty() ? "" : ", ") + one.objective.name;
         throw std::invalid_argument(fmt::format("no objective {}: want one of {}", objective, known));
     }
-    const auto subject = make_subject(row->objective.subject, options.subject);
+    const std::string name = subject_compiled_by(row->objective.subject, options.compiler);
+    const auto subject = make_subject(name, options.subject);
     const Abilities& abilities = subject->abilities();
     Random random(mix(options.seed) ^ hash_of(objective));
     Find find;
     find.objective = row->objective;
+    find.objective.subject = name;
     HuntedElement element;
     if (row->objective.quantity == Quantity::kNorm) {
         ClimbBudget budget(options.seconds, options.evaluations);
@@ -249,7 +251,7 @@ Find hunt(std::string_view objective, const HuntOptions& options) {
         find.climbed = climbed.score;
         find.evaluations = budget.used();
     }
-    find.worst_case.subject = row->objective.subject;
+    find.worst_case.subject = name;
     const Outcome outcome = subject->step(find.worst_case);
     find.verdict = judge_case(find.worst_case, outcome, abilities);
     if (row->objective.quantity == Quantity::kNorm) {

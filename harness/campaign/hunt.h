@@ -30,6 +30,7 @@ struct HuntOptions {
     std::uint64_t evaluations = 0;  ///< At most so many for each objective; 0: as many as there is time for.
     std::uint64_t seed = 0;
     SubjectOptions subject;
+    std::string compiler = "ptx";  ///< Of the subject's kernels, see subject_compiled_by().
 };
 
 /// The worst that was found for one objective.

@@ -24,6 +24,9 @@ class Svg {
     /// Text that runs upwards.
     void upright_text(double x, double y, const char* style, const std::string& words);
 
+    /// A style sheet for a picture that stands alone.
+    void style(const std::string& css) { body_ += "<style>" + css + "</style>\n"; }
+
     std::string finish() const { return body_ + "</svg>\n"; }
 
   private:

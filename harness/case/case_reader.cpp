@@ -245,8 +245,8 @@ Json parse(std::string_view text) {
     };
     try {
         return Json::parse(text, look);
-    } catch (const Json::parse_error& error) {
-        throw std::invalid_argument(std::string("case: want JSON: ") + error.what());
+    } catch (const Json::exception& error) {  // beside parse_error: a number that FP64 does not hold
+        throw std::invalid_argument(std::string("case: want JSON: ") + one_line(error.what()));
     }
 }
 

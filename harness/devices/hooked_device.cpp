@@ -98,6 +98,7 @@ class HookedDevice : public Device, public std::enable_shared_from_this<HookedDe
 };
 
 std::vector<std::vector<std::byte>> HookedReadback::wait() {
+    device_->before({.call = DeviceCall::kReadbackWait});
     auto payload = inner_->wait();
     device_->after_readback(payload);
     return payload;
@@ -154,6 +155,8 @@ std::string_view to_string(DeviceCall call) {
             return "copy_to_host";
         case DeviceCall::kReadback:
             return "readback";
+        case DeviceCall::kReadbackWait:
+            return "readback_wait";
         case DeviceCall::kSynchronize:
             return "synchronize";
     }
@@ -178,8 +181,27 @@ void FailNthCall::before(const CallRecord& record) {
         return;
     }
     done_ = true;
+    fail_call(record);
+}
+
+void fail_call(const CallRecord& record) {
     const std::string name(to_string(record.call));
     throw Error(ErrorKind::kDeviceFailure, {.operand = name}, name + " failed: injected fault");
+}
+
+void FaultPlan::arm(std::size_t n, Fault fault) {
+    remaining_ = n;
+    fault_ = std::move(fault);
+}
+
+void FaultPlan::before(const CallRecord& record) {
+    if (!fault_) return;
+    if (remaining_ > 0) {
+        --remaining_;
+        return;
+    }
+    const Fault fault = std::exchange(fault_, nullptr);
+    fault(record);
 }
 
 std::shared_ptr<Device> hook_device(std::shared_ptr<Device> inner, std::vector<std::shared_ptr<DeviceHook>> hooks,

@@ -22,7 +22,8 @@ enum class DeviceCall : std::uint8_t {
     kLaunch,
     kCopyToDevice,
     kCopyToHost,
-    kReadback,
+    kReadback,      ///< Its submission.
+    kReadbackWait,  ///< Waiting for it.
     kSynchronize
 };
 
@@ -62,6 +63,9 @@ class CallLog : public DeviceHook {
     std::vector<CallRecord> calls;
 };
 
+/// Throws what a device throws whose call failed: DeviceFailure with the call's name.
+[[noreturn]] void fail_call(const CallRecord& record);
+
 /// Fails the n-th call (from 0) of a kind with DeviceFailure, and only that one.
 class FailNthCall : public DeviceHook {
   public:
@@ -72,6 +76,21 @@ class FailNthCall : public DeviceHook {
     DeviceCall call_;
     std::size_t remaining_;
     bool done_ = false;
+};
+
+/// Lets one call go wrong, whatever its kind: calls are counted together from arm() on, so that every call of a step
+/// can be made to fail in turn.
+class FaultPlan : public DeviceHook {
+  public:
+    using Fault = std::function<void(const CallRecord&)>;
+    /// The n-th call from now (0 is the next one) does `fault` first. When that returns, the call is passed on.
+    void arm(std::size_t n, Fault fault = fail_call);
+    void disarm() { fault_ = nullptr; }
+    void before(const CallRecord& record) override;
+
+  private:
+    std::size_t remaining_ = 0;
+    Fault fault_;
 };
 
 /// Changes the payload of every readback.

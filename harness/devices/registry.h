@@ -3,18 +3,22 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "kernels/cuda/nvrtc.h"
 #include "kernels/host/device.h"
 
 namespace gradguard::harness {
 
 /// Which device to open and how.
 struct DeviceRequest {
-    std::string name = "vgpu";  ///< "vgpu", or "auto": a real GPU where this binary can use one, else the virtual one.
-    std::uint64_t schedule_seed = 0;  ///< For the virtual GPU.
+    /// "vgpu", the virtual GPU; "cuda", a real one; "vdriver", the virtual GPU behind the CUDA device and a virtual
+    /// driver; "auto", a real one where it takes the kernels of this binary, else the virtual one.
+    std::string name = "vgpu";
+    std::uint64_t schedule_seed = 0;  ///< For the virtual GPU, also behind the virtual driver.
     std::string observers = "none";   ///< Who watches the virtual GPU; see VirtualDeviceOptions.
     bool count = false;               ///< Whether the virtual GPU keeps counts for each kernel.
 };
@@ -34,10 +38,17 @@ struct DeviceStatus {
 /// Every device this program knows of.
 std::vector<DeviceStatus> list_devices();
 
+/// What "auto" stands for here: "cuda" or "vgpu".
+std::string best_device();
+
 /// Throws DeviceUnavailable; std::invalid_argument for an unknown observer.
 std::shared_ptr<Device> open_device(const DeviceRequest& request);
 
-/// What the device has against the kernels that ran on it, a line each; a real GPU reports none.
+/// What the device has against the kernels that ran on it, a line each; a real GPU reports none, and the virtual driver
+/// what its kernels did in this process.
 std::vector<std::string> device_findings(const Device& device);
+
+/// The newest release of CUDA whose PTX the device's driver takes; nothing for a device that takes all.
+std::optional<cuda::CudaRelease> newest_cuda(const Device& device);
 
 }  // namespace gradguard::harness

@@ -29,12 +29,24 @@ std::filesystem::path resolved(const std::string& path) {
     return target;
 }
 
-void sync_folder(const std::string& folder) {
-    // Best effort: some file systems cannot flush a folder, and the file itself is already on disk.
-    const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0) return;
-    ::fsync(descriptor);
+/// What a system call gives that a signal did not interrupt.
+template <class Call>
+auto uninterrupted(Call call) {
+    auto result = call();
+    while (result < 0 && errno == EINTR) result = call();
+    return result;
+}
+
+/// Whether the folder's entries are on disk as far as they can be brought there; else errno says why not. Some file
+/// systems cannot flush a folder, and one that may be written but not read cannot be opened.
+bool sync_folder(const std::string& folder) {
+    const int descriptor = uninterrupted([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+    if (descriptor < 0) return errno == EACCES;
+    const bool flushed = uninterrupted([&] { return ::fsync(descriptor); }) == 0 || errno == EINVAL;
+    const int why = errno;
     ::close(descriptor);
+    errno = why;
+    return flushed;
 }
 
 }  // namespace
@@ -55,7 +67,8 @@ AtomicFile::AtomicFile(const std::string& path) : shown_path_(path) {
     const std::string stem = (folder / hidden).string() + "." + std::to_string(::getpid());
     for (int i = 0; i < kTemporaryNames && descriptor_ < 0; ++i) {
         temporary_ = stem + "." + std::to_string(i) + ".tmp";
-        descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        descriptor_ =
+            uninterrupted([&] { return ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); });
         if (descriptor_ < 0 && errno != EEXIST) break;
     }
     if (descriptor_ < 0) fail("cannot write");
@@ -73,20 +86,39 @@ void AtomicFile::fail(const char* what) const {
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
-        const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-        if (written < 0 && errno == EINTR) continue;
+        const ssize_t written = uninterrupted([&] { return ::write(descriptor_, bytes.data(), bytes.size()); });
         if (written < 0) fail("cannot write");
         bytes = bytes.subspan(static_cast<std::size_t>(written));
     }
 }
 
 void AtomicFile::commit() {
-    if (::fsync(descriptor_) != 0) fail("cannot flush to disk");
+    flush();
     if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot rename the finished file");
+    finish();
+}
+
+void AtomicFile::commit_new() {
+    flush();
+    // Unlike a rename, a link fails where something is already.
+    if (::link(temporary_.c_str(), path_.c_str()) != 0) {
+        if (errno == EEXIST)
+            throw FileError(shown_path_, "cannot write: there is a file already, and it is not replaced");
+        fail("cannot link the finished file");
+    }
+    ::unlink(temporary_.c_str());
+    finish();
+}
+
+void AtomicFile::flush() {
+    if (uninterrupted([&] { return ::fsync(descriptor_); }) != 0) fail("cannot flush to disk");
+}
+
+void AtomicFile::finish() {
     ::close(descriptor_);
     descriptor_ = -1;
     const std::string folder = std::filesystem::path(path_).parent_path().string();
-    sync_folder(folder.empty() ? "." : folder);
+    if (!sync_folder(folder.empty() ? "." : folder)) fail("is written, but its folder cannot be flushed to disk");
 }
 
 }  // namespace gradguard::harness

@@ -26,4 +26,8 @@ class FileError : public std::runtime_error {
 /// The name in double quotes, control characters escaped and a long one cut, so that a message stays one line.
 std::string in_quotes(std::string_view name);
 
+/// `text` with each control character (of ASCII, and U+0080 to U+009F) as \xNN for each of its bytes: what somebody
+/// else wrote must not break a message's line nor command the terminal.
+std::string one_line(std::string_view text);
+
 }  // namespace gradguard::harness

@@ -62,7 +62,8 @@ struct RunResult {
     }
 };
 
-/// An error as the program reports it. `kind` is one of the contract's, or "InvalidFile", "Usage" or "Internal".
+/// An error as the program reports it. `kind` is one of the contract's, or "InvalidFile", "Usage", "BenchFailure" or
+/// "Internal".
 struct ErrorResult {
     std::string kind;
     std::optional<std::size_t> entry;

@@ -7,8 +7,8 @@ namespace gradguard::observers {
 
 Checked& Checked::operator+=(const Checked& more) {
     for (const auto& [what, count] : more.counts) {
-        const auto known =
-            std::find_if(counts.begin(), counts.end(), [&](const auto& entry) { return entry.first == what; });
+        const auto known = std::find_if(counts.begin(), counts.end(),
+                                        [&known_as = what](const auto& entry) { return entry.first == known_as; });
         if (known == counts.end()) {
             counts.emplace_back(what, count);
         } else {

@@ -7,6 +7,7 @@
 
 #include "harness/observers/init.h"
 #include "harness/observers/races.h"
+#include "harness/vgpu/error.h"
 #include "harness/vgpu/machine.h"
 
 namespace gradguard::observers {
@@ -79,7 +80,8 @@ std::vector<std::unique_ptr<Detector>> make_observers(std::string_view names, co
         const auto maker =
             std::find_if(makers().begin(), makers().end(), [&](const Maker& m) { return m.name == name; });
         if (maker == makers().end()) {
-            throw std::invalid_argument("unknown observer \"" + name + "\"; known are " + known_names());
+            throw std::invalid_argument(
+                vgpu::one_line("unknown observer \"" + name + "\"; known are " + known_names()));
         }
         if (std::find(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(i), name) !=
             wanted.begin() + static_cast<std::ptrdiff_t>(i)) {

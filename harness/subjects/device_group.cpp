@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "reference/contract/error.h"
+
 namespace gradguard::harness {
 namespace {
 
@@ -12,15 +14,21 @@ namespace {
 constexpr DeviceAddress kNowhere = DeviceAddress{1} << 35;
 /// An allocation may be described as larger than it is; more than this behind the tensor is not really there.
 constexpr std::uint64_t kMostSlackBytes = std::uint64_t{1} << 20;
+/// Around the values, where a device would leave what was there before: no zeros, and NaN as any dtype.
+constexpr std::byte kSlack{0xFF};
 
 }  // namespace
 
-DeviceGroup::DeviceGroup(std::shared_ptr<VirtualDevice> device, std::shared_ptr<Device> outer)
-    : device_(std::move(device)), outer_(std::move(outer)), placing_queue_(device_->create_queue()) {}
+DeviceGroup::DeviceGroup(std::shared_ptr<Device> device, std::shared_ptr<Device> outer)
+    : device_(std::move(device)),
+      virtual_(std::dynamic_pointer_cast<VirtualDevice>(device_)),
+      outer_(std::move(outer)),
+      placing_queue_(device_->create_queue()) {}
 
 const std::shared_ptr<Queue>& DeviceGroup::queue(std::uint32_t number) {
-    while (queues_.size() <= number) queues_.push_back(outer_->create_queue());
-    return queues_[number];
+    std::shared_ptr<Queue>& known = queues_[number];
+    if (!known) known = outer_->create_queue();
+    return known;
 }
 
 Tensor DeviceGroup::make(const CaseTensor& tensor, const std::vector<std::byte>& values) {
@@ -28,8 +36,15 @@ Tensor DeviceGroup::make(const CaseTensor& tensor, const std::vector<std::byte>&
     if (!values.empty()) {
         const std::uint64_t end = tensor.layout.byte_offset + values.size();
         storage = device_->allocate(std::min(tensor.storage_bytes, end + kMostSlackBytes), *placing_queue_);
+        if (virtual_) {
+            virtual_->machine().write(storage.address + tensor.layout.byte_offset, values.data(), values.size());
+        } else {
+            std::vector<std::byte> all(storage.bytes, kSlack);
+            std::copy(values.begin(), values.end(),
+                      all.begin() + static_cast<std::ptrdiff_t>(tensor.layout.byte_offset));
+            placing_queue_->copy_to_device({storage, 0, storage.bytes}, all);
+        }
         storage.bytes = tensor.storage_bytes;
-        device_->machine().write(storage.address + tensor.layout.byte_offset, values.data(), values.size());
     }
     return {tensor.layout, std::move(storage), queue(tensor.queue)};
 }
@@ -45,6 +60,7 @@ void DeviceGroup::place(const Case& c) {
         }
         entries_.push_back(std::move(placed));
     }
+    if (!virtual_) placing_queue_->synchronize();
 }
 
 void DeviceGroup::place_gradients(const Case& c, const std::vector<std::vector<std::byte>>& values) {
@@ -52,6 +68,7 @@ void DeviceGroup::place_gradients(const Case& c, const std::vector<std::vector<s
         static const std::vector<std::byte> none;
         entries_[i].gradients = make(c.entries[i].gradients, i < values.size() ? values[i] : none);
     }
+    if (!virtual_) placing_queue_->synchronize();
 }
 
 void DeviceGroup::advance(std::vector<AdamWUpdate> updates) {
@@ -70,13 +87,21 @@ std::vector<Tensor> DeviceGroup::gradients() const {
 
 void DeviceGroup::watch(std::size_t entry, const char* operand, const Tensor& tensor) {
     if (tensor.storage.owner.use_count() == 0) return;
-    const DeviceAddress begin = tensor.storage.address;
     const std::uint64_t end = tensor.layout.byte_offset + tensor.bytes();
     const BufferRange range = {tensor.storage, 0, std::min(tensor.storage.bytes, end + kMostSlackBytes)};
     const std::size_t at = snapshots_.size();
     snapshots_.resize(at + range.bytes);
-    std::as_const(device_->machine()).read(begin, snapshots_.data() + at, range.bytes);
-    watched_.push_back({entry, operand, range, device_->mark_read_only(range), at});
+    read_bytes(range, snapshots_.data() + at);
+    watched_.push_back({entry, operand, range, virtual_ ? virtual_->mark_read_only(range) : nullptr, at});
+}
+
+void DeviceGroup::read_bytes(const BufferRange& range, std::byte* destination) const {
+    if (virtual_) {
+        std::as_const(virtual_->machine()).read(range.buffer.address + range.byte_offset, destination, range.bytes);
+        return;
+    }
+    placing_queue_->copy_to_host({destination, range.bytes}, range);
+    placing_queue_->synchronize();
 }
 
 void DeviceGroup::guard_inputs() {
@@ -92,14 +117,26 @@ void DeviceGroup::guard_inputs() {
     }
 }
 
+bool DeviceGroup::is_as_it_was(const Watched& one) const {
+    const std::byte* const before = snapshots_.data() + one.snapshot_begin;
+    if (virtual_) {
+        const vgpu::Machine& machine = virtual_->machine();
+        return std::memcmp(machine.host_pointer(one.storage.buffer.address, one.storage.bytes), before,
+                           one.storage.bytes) == 0;
+    }
+    std::vector<std::byte> now(one.storage.bytes);
+    try {
+        read_bytes(one.storage, now.data());
+    } catch (const Error&) {
+        return true;  // the device is lost, and the step's own error says why
+    }
+    return std::memcmp(now.data(), before, now.size()) == 0;
+}
+
 std::vector<std::string> DeviceGroup::changed_inputs() {
     std::vector<std::string> changed;
-    const vgpu::Machine& machine = device_->machine();
     for (const Watched& one : watched_) {
-        const std::byte* const now = machine.host_pointer(one.storage.buffer.address, one.storage.bytes);
-        if (std::memcmp(now, snapshots_.data() + one.snapshot_begin, one.storage.bytes) != 0) {
-            changed.push_back("entry " + std::to_string(one.entry) + " " + one.operand);
-        }
+        if (!is_as_it_was(one)) changed.push_back("entry " + std::to_string(one.entry) + " " + one.operand);
     }
     watched_.clear();
     snapshots_.clear();
@@ -107,13 +144,16 @@ std::vector<std::string> DeviceGroup::changed_inputs() {
 }
 
 void DeviceGroup::synchronize() {
-    for (const auto& queue : queues_) queue->synchronize();
+    for (const auto& [number, queue] : queues_) queue->synchronize();
 }
 
 std::vector<float> DeviceGroup::read(const Tensor& tensor) const {
     if (tensor.storage.owner.use_count() == 0) return {};
     std::vector<float> values(tensor.elements());
-    if (!values.empty()) device_->machine().read(tensor.data(), values.data(), values.size() * sizeof(float));
+    if (!values.empty()) {
+        read_bytes({tensor.storage, tensor.layout.byte_offset, tensor.bytes()},
+                   reinterpret_cast<std::byte*>(values.data()));
+    }
     return values;
 }
 

@@ -14,6 +14,7 @@ void LaunchWatch::clear() {
 
 void LaunchWatch::before(const CallRecord& record) {
     if (record.call == DeviceCall::kLoadModule) return;
+    if (record.call == DeviceCall::kReadbackWait) return;  // of the readback that counts
     ++calls_;
     kernels::UpdateArguments arguments = {};
     if (record.call != DeviceCall::kLaunch || !record.detail.starts_with("adamw_")) return;

@@ -28,8 +28,8 @@ class LibrarySubject : public Subject {
         DeviceRequest request;
         request.name = options.device;
         request.observers = options.observers;
-        device_ = std::dynamic_pointer_cast<VirtualDevice>(open_device(request));
-        if (device_ == nullptr) throw DeviceUnavailable("subject " + recipe_.name + " needs the virtual GPU");
+        device_ = open_device(request);
+        virtual_ = std::dynamic_pointer_cast<VirtualDevice>(device_);
         device_->set_kernel_source(recipe_.kernels);
         // The watch comes last: it sees what the device is given, whatever the other hooks did to it.
         std::vector<std::shared_ptr<DeviceHook>> hooks = recipe_.hooks;
@@ -38,23 +38,25 @@ class LibrarySubject : public Subject {
         // Both modules now, so that the first case is like the others.
         outer_->kernel("statistics", kernels::kMergeEntry);
         outer_->kernel("update", "adamw_f32");
+        findings_told_ = device_findings(*device_).size();  // the virtual driver's are those of the whole process
     }
 
     const std::string& name() const override { return recipe_.name; }
     const Abilities& abilities() const override { return recipe_.abilities; }
 
     Outcome step(const Case& c) override {
-        device_->renew(c.schedule_seed);
-        findings_told_ = 0;
+        if (virtual_) {
+            virtual_->renew(c.schedule_seed);
+            findings_told_ = 0;
+        }
         Outcome outcome;
         {
             DeviceGroup group(device_, outer_);
             group.place(c);
             take_steps(c, group, outcome);
         }
-        // Now every owner is gone: what is left, has leaked.
-        std::vector<vgpu::Finding> findings = device_->final_findings();
-        add_findings(findings, outcome.steps.back());
+        // Now every owner is gone: what is left, has leaked. Only the virtual device can tell.
+        if (virtual_) add_findings(messages(virtual_->final_findings()), outcome.steps.back());
         return outcome;
     }
 
@@ -92,8 +94,7 @@ class LibrarySubject : public Subject {
             settle(group);
             outcome.inputs_changed = group.changed_inputs();
         }
-        const std::vector<vgpu::Finding> findings = device_->findings();
-        add_findings(findings, outcome);
+        add_findings(device_findings(*device_), outcome);
         return outcome;
     }
 
@@ -148,16 +149,21 @@ class LibrarySubject : public Subject {
         }
     }
 
+    static std::vector<std::string> messages(const std::vector<vgpu::Finding>& findings) {
+        std::vector<std::string> lines;
+        for (const vgpu::Finding& finding : findings) lines.push_back(finding.message());
+        return lines;
+    }
+
     /// Those that came since the last time. A finding that is seen again only counts up.
-    void add_findings(const std::vector<vgpu::Finding>& all, StepOutcome& outcome) {
-        for (; findings_told_ < all.size(); ++findings_told_) {
-            outcome.findings.push_back(all[findings_told_].message());
-        }
+    void add_findings(const std::vector<std::string>& all, StepOutcome& outcome) {
+        for (; findings_told_ < all.size(); ++findings_told_) outcome.findings.push_back(all[findings_told_]);
     }
 
     LibraryRecipe recipe_;
     std::shared_ptr<LaunchWatch> watch_;
-    std::shared_ptr<VirtualDevice> device_;
+    std::shared_ptr<Device> device_;
+    std::shared_ptr<VirtualDevice> virtual_;  ///< The same; null for any other device.
     std::shared_ptr<Device> outer_;
     std::size_t findings_told_ = 0;
 };

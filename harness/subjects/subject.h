@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,12 +28,15 @@ class Subject {
 
 /// How a subject is opened.
 struct SubjectOptions {
-    std::string device = "vgpu";    ///< See open_device().
+    std::string device = "vgpu";    ///< See open_device(). The library's own name says it: "cuda/fmad".
     std::string observers = "all";  ///< Who watches the virtual GPU.
+    std::string nvrtc = {};         ///< NVRTC of the subjects "...+nvrtc": a file or folder; empty: where it is found.
+    /// Gets a line where something does not work that is no failure.
+    std::function<void(const std::string&)> note = {};
 };
 
 struct SubjectInfo {
-    std::string name;         ///< "vgpu/fmad", "vgpu/nofmad", "oracle", "planted/no-unscale", ...
+    std::string name;         ///< "vgpu/fmad", "vgpu/nofmad+nvrtc", "oracle", "planted/no-unscale", ...
     std::string description;  ///< One line.
     bool planted = false;     ///< Wrong on purpose.
 };
@@ -41,7 +45,16 @@ struct SubjectInfo {
 std::vector<SubjectInfo> list_subjects();
 
 /// A new one, of the caller's own (one for each thread). Throws std::invalid_argument for an unknown name, with the
-/// known ones; DeviceUnavailable.
+/// known ones; DeviceUnavailable, cuda::NvrtcUnavailable.
 std::unique_ptr<Subject> make_subject(std::string_view name, const SubjectOptions& options = {});
+
+/// The subject whose kernels are compiled by `compiler`, "ptx" (ahead of time) or "nvrtc", and that is otherwise the
+/// same: "vgpu/fmad" and "nvrtc" give "vgpu/fmad+nvrtc". Throws std::invalid_argument where "nvrtc" has nothing to
+/// compile: the oracle, a planted fault, ptx:FOLDER.
+std::string subject_compiled_by(std::string_view subject, std::string_view compiler);
+
+/// The library's subject on another device, "vgpu", "cuda" or "vdriver": "vgpu/fmad" and "cuda" give "cuda/fmad". Any
+/// other subject keeps its name; SubjectOptions::device says where it runs.
+std::string subject_on(std::string_view subject, std::string_view device);
 
 }  // namespace gradguard::harness

@@ -3,6 +3,8 @@
 
 #include <sstream>
 
+#include "harness/vgpu/error.h"
+
 namespace gradguard::vgpu {
 namespace {
 
@@ -139,7 +141,7 @@ std::string Finding::message() const {
     }
     if (!detail.empty()) out << ": " << detail;
     if (count > 1) out << " (" << count << " times)";
-    return out.str();
+    return one_line(out.str());
 }
 
 }  // namespace gradguard::vgpu

@@ -73,7 +73,7 @@ class Machine::Impl {
   public:
     Impl(const MachineOptions& chosen, std::shared_ptr<ProgramCache> cache)
         : options(chosen),
-          memory(options.seed, options.limits.max_memory_bytes),
+          memory(options.seed, options.limits.max_memory_bytes, options.host_addresses),
           programs(cache ? std::move(cache) : std::make_shared<ProgramCache>()) {
         options.vector_level = exec::resolve(options.vector_level);
         exec::InstructionTable::of(options.vector_level);  // throws if the processor lacks it
@@ -148,6 +148,19 @@ class Machine::Impl {
         return *known;
     }
 
+    /// Lets the observers know of new memory. When one has no host memory left to note it in, nobody keeps it.
+    template <class Tell>
+    Address announce(Address address, Tell tell) {
+        try {
+            for (Observer* observer : observers) tell(*observer, address);
+        } catch (...) {
+            memory.free(address);
+            for (Observer* observer : observers) observer->freed(address);
+            throw;
+        }
+        return address;
+    }
+
     MachineOptions options;
     Memory memory;
     FindingLog findings;
@@ -166,13 +179,19 @@ const MachineOptions& Machine::options() const { return impl_->options; }
 VectorLevel Machine::vector_level() const { return impl_->options.vector_level; }
 
 Address Machine::allocate(std::uint64_t bytes) {
-    const Address address = impl_->memory.allocate(bytes);
-    for (Observer* observer : impl_->observers) observer->allocated(address, bytes);
-    return address;
+    return impl_->announce(impl_->memory.allocate(bytes),
+                           [&](Observer& observer, Address address) { observer.allocated(address, bytes); });
 }
 
 Address Machine::map(void* host, std::uint64_t bytes) {
-    const Address address = impl_->memory.map(host, bytes);
+    return impl_->announce(impl_->memory.map(host, bytes), [&](Observer& observer, Address address) {
+        observer.allocated(address, bytes);
+        observer.host_wrote(address, bytes);
+    });
+}
+
+Address Machine::map_in_place(void* host, std::uint64_t bytes) {
+    const Address address = impl_->memory.map_in_place(host, bytes);
     for (Observer* observer : impl_->observers) {
         observer->allocated(address, bytes);
         observer->host_wrote(address, bytes);

@@ -37,6 +37,10 @@ class Machine {
     Address allocate(std::uint64_t bytes);
     /// Makes host memory visible to kernels: neither copied nor owned. Its alignment is that of the host address.
     Address map(void* host, std::uint64_t bytes);
+    /// The same at the address that the memory has on the host. One such mapping at a time in each 2^36 bytes of host
+    /// addresses; what is freed may be mapped again. Throws LaunchError where another is, below 2^40, or without
+    /// MachineOptions::host_addresses.
+    Address map_in_place(void* host, std::uint64_t bytes);
     /// The first address of an allocation or mapping. Addresses are never used again. Throws LaunchError for any other.
     void free(Address address);
     /// Bytes of live allocations, mappings not counted.

@@ -12,6 +12,8 @@ namespace gradguard::vgpu {
 namespace {
 
 constexpr std::uint64_t kAlignment = 256;
+/// User addresses of the host have at most 48 bits.
+constexpr std::uint64_t kFirstBeyondHost = std::uint64_t{1} << (48 - exec::kOffsetBits);
 constexpr std::uint64_t kMaxAllocations = std::uint64_t{1} << 27;
 
 std::string hex(std::uint64_t value) {
@@ -51,9 +53,10 @@ AlignedBytes allocate_aligned(std::uint64_t bytes) {
     return AlignedBytes(new (std::align_val_t{kAlignment}) std::byte[bytes > 0 ? bytes : 1]);
 }
 
-Memory::Memory(std::uint64_t seed, std::uint64_t max_bytes) : seed_(seed), max_bytes_(max_bytes) {
-    views_.resize(exec::kFirstAllocation);  // windows: nothing can be accessed there
-    allocations_.resize(exec::kFirstAllocation);
+Memory::Memory(std::uint64_t seed, std::uint64_t max_bytes, bool host_addresses)
+    : seed_(seed), max_bytes_(max_bytes), first_(host_addresses ? kFirstBeyondHost : exec::kFirstAllocation) {
+    views_.resize(first_);  // windows: nothing can be accessed there
+    allocations_.resize(first_);
 }
 
 Address Memory::add(Allocation allocation, std::byte* data, std::uint64_t begin) {
@@ -61,8 +64,14 @@ Address Memory::add(Allocation allocation, std::byte* data, std::uint64_t begin)
     if (number >= kMaxAllocations) throw LaunchError("allocate: no address numbers left");
     allocation.start = (number << exec::kOffsetBits) + begin;
     allocation.live = true;
-    views_.push_back({data, begin, allocation.bytes, allocation.bytes});
+    const std::uint64_t bytes = allocation.bytes;
     allocations_.push_back(std::move(allocation));
+    try {
+        views_.push_back({data, begin, bytes, bytes});
+    } catch (...) {
+        allocations_.pop_back();  // the two tables number alike, also when the host has no memory for one of them
+        throw;
+    }
     ++live_;
     return allocations_.back().start;
 }
@@ -95,6 +104,21 @@ Address Memory::map(void* host, std::uint64_t bytes) {
     Allocation allocation;
     allocation.bytes = bytes;
     return add(std::move(allocation), static_cast<std::byte*>(host), begin);
+}
+
+Address Memory::map_in_place(void* host, std::uint64_t bytes) {
+    const auto address = static_cast<Address>(reinterpret_cast<std::uintptr_t>(host));
+    const std::uint64_t number = address >> exec::kOffsetBits;
+    const std::uint64_t begin = address & exec::kOffsetMask;
+    const auto refuse = [&](const char* why) { throw LaunchError("map: host memory at " + hex(address) + why); };
+    if (first_ != kFirstBeyondHost) refuse(": the machine keeps no host addresses free");
+    if (number < exec::kFirstAllocation || number >= first_) refuse(" has an address that kernels cannot use");
+    if (bytes > exec::kOffsetMask - begin) refuse(" reaches into the next 2^36 bytes");
+    if (allocations_[number].live) refuse(" is too near to other mapped memory");
+    allocations_[number] = {nullptr, address, bytes, true, false};
+    views_[number] = {static_cast<std::byte*>(host), begin, bytes, bytes};
+    ++live_;
+    return address;
 }
 
 void Memory::free(Address address) {
@@ -136,6 +160,7 @@ Memory::Info Memory::info(Address address) const {
     const std::uint64_t number = address >> exec::kOffsetBits;
     if (number < exec::kFirstAllocation || number >= allocations_.size()) return {};
     const Allocation& allocation = allocations_[number];
+    if (allocation.start == 0) return {};  // a host address that was never mapped
     return {true, allocation.live, allocation.constant, allocation.start, allocation.bytes};
 }
 

@@ -27,11 +27,12 @@ AlignedBytes allocate_aligned(std::uint64_t bytes);
 /// again, so an address out of bounds or after free belongs to nothing else.
 class Memory {
   public:
-    Memory(std::uint64_t seed, std::uint64_t max_bytes);
+    Memory(std::uint64_t seed, std::uint64_t max_bytes, bool host_addresses = false);
 
     /// All throw LaunchError as Machine's functions of the same name do.
     Address allocate(std::uint64_t bytes);
     Address map(void* host, std::uint64_t bytes);
+    Address map_in_place(void* host, std::uint64_t bytes);
     void free(Address address);
     std::byte* locate(Address address, std::uint64_t bytes) const;
 
@@ -67,6 +68,7 @@ class Memory {
 
     const std::uint64_t seed_;
     const std::uint64_t max_bytes_;
+    const std::uint64_t first_;  ///< Number of the first allocation; those before it are windows and host addresses.
     std::uint64_t allocated_bytes_ = 0;
     std::uint64_t live_ = 0;
     std::vector<exec::AllocationView> views_;

@@ -43,6 +43,8 @@ struct MachineOptions {
     /// Warp instructions a path may run before others get a turn, so that who spins does not starve whom it waits for.
     std::uint32_t preemption_interval = 100'000;
     VectorLevel vector_level = VectorLevel::Best;
+    /// Keeps the addresses below 2^48 for host memory that is mapped at its own address (Machine::map_in_place).
+    bool host_addresses = false;
     /// Counts the executed instructions by kind (LaunchStats::instructions_by_kind), at some cost.
     bool count_by_kind = false;
 };

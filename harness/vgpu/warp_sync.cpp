@@ -36,6 +36,8 @@ Launch::LaneMasks Launch::member_masks(const Warp& warp, const Segment& segment)
 
 void Launch::complete_warp_operation(BlockRun& block, Warp& warp, const Segment& segment, std::uint32_t mask,
                                      const LaneMasks& members) {
+    if (segment.whole_warp && mask != exec::kFullMask)
+        fail_trap(warp, segment, mask, "it needs all 32 lanes of the warp, and not all of them execute it");
     if (!is_plain_barrier(segment)) {
         const exec::Op& op = program_.ops[segment.released_op];
         context_.base[0] = warp.frame;

@@ -60,6 +60,10 @@ TEST(CaseRefusals, WhatIsNoJsonIsRefusedOnOneLine) {
     EXPECT_EQ(message.find('\n'), std::string::npos);
 }
 
+TEST(CaseRefusals, ANumberBeyondFp64IsRefused) {
+    EXPECT_EQ(refusal(R"({"schema": 1e999})").substr(0, 17), "case: want JSON: ");
+}
+
 TEST(CaseRefusals, AMemberThatIsThereTwiceIsRefused) {
     EXPECT_EQ(refusal(R"({"schema": 1, "control": {"skip_update": true, "skip_update": false}})"),
               "case: want each member once, got \"skip_update\" twice");

@@ -98,6 +98,9 @@ TEST(Arguments, WhatCannotBeUnderstoodIsAUsageErrorInOneLine) {
     expect_usage_error({"step", "x", "y", "--steps", "1"});
     expect_usage_error({"step", "x", "--out", ""});
     expect_usage_error({"stats", "x", "--beta1", "0.9"});
+    expect_usage_error({"step", "x", "--beta1", "0.9\n\x1B[2J"});
+    expect_usage_error({"step", "x", "--no\nsuch"});
+    expect_usage_error({"check", "--time", "\n"});
 }
 
 TEST(Arguments, WithJsonAUsageErrorIsAnObjectToo) {

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+
+#include "tests/conformance/micro_file.h"
 
 namespace gradguard::conformance {
 
@@ -101,6 +104,11 @@ class FormCheck {
                        arguments({in, out, count_ * sizeof(Bits)}));
         machine.free(in);
         machine.free(out);
+    }
+
+    void run(MicroTarget& target) {
+        out_.assign(model_.results.size() * count_, kPoison);
+        target.run(form_.entry, static_cast<std::uint32_t>(count_ / kBlock), cells_, out_);
     }
 
     void compare(CheckResult& result, const std::string& level) {
@@ -243,10 +251,11 @@ std::vector<std::byte> arguments(std::initializer_list<std::uint64_t> values) {
     return bytes;
 }
 
-CheckResult check_registers(const InstructionModel& model, const CheckOptions& options) {
-    CheckResult result;
-    const std::vector<Form> forms = forms_of(model);
-    const auto module = vgpu::Module::load(micro_ptx(model, forms), model.name + ".ptx", true);
+namespace {
+
+/// Makes operands for each form and lets `run` run and compare it.
+void check_forms(const InstructionModel& model, const CheckOptions& options, const std::vector<Form>& forms,
+                 CheckResult& result, const std::function<void(FormCheck&)>& run) {
     const std::size_t count =
         whole_blocks(is_exhaustive(model) ? std::max<std::size_t>(options.tuples, 65536) : options.tuples);
     Tuples tuples = make_tuples(model, count, options.seed);
@@ -263,6 +272,17 @@ CheckResult check_registers(const InstructionModel& model, const CheckOptions& o
             f == 0 || model.shape == Shape::Warp ? count : std::min(count, whole_blocks(kTuplesOfOtherForms));
         if (many_literals) of_form = f == 0 ? of_form : kTuplesPerLiteral;
         FormCheck form_check(model, forms[f], tuples, of_form, random);
+        run(form_check);
+    }
+}
+
+}  // namespace
+
+CheckResult check_registers(const InstructionModel& model, const CheckOptions& options) {
+    CheckResult result;
+    const std::vector<Form> forms = forms_of(model);
+    const auto module = vgpu::Module::load(micro_ptx(model, forms), model.name + ".ptx", true);
+    check_forms(model, options, forms, result, [&](FormCheck& form_check) {
         for (const vgpu::VectorLevel level : vgpu::supported_vector_levels()) {
             vgpu::MachineOptions machine_options;
             machine_options.vector_level = level;
@@ -273,7 +293,18 @@ CheckResult check_registers(const InstructionModel& model, const CheckOptions& o
             form_check.run(machine, *module);
             form_check.compare(result, vgpu::name_of(level));
         }
-    }
+    });
+    return result;
+}
+
+CheckResult check_registers_on(MicroTarget& target, const InstructionModel& model, const CheckOptions& options) {
+    CheckResult result;
+    const std::vector<Form> forms = for_replay(forms_of(model));
+    target.load(model.name, micro_ptx(model, forms));
+    check_forms(model, options, forms, result, [&](FormCheck& form_check) {
+        form_check.run(target);
+        form_check.compare(result, "device");
+    });
     return result;
 }
 

@@ -34,6 +34,20 @@ void report(CheckResult& result, const std::string& line);
 
 /// Shape::Lane and Shape::Warp, all forms, on all vector levels of this processor.
 CheckResult check_registers(const InstructionModel& model, const CheckOptions& options);
+
+/// Something else than the virtual GPU that runs micro-PTX: a GPU.
+class MicroTarget {
+  public:
+    virtual ~MicroTarget() = default;
+    virtual void load(const std::string& name, const std::string& ptx) = 0;
+    /// Runs an entry of the module that was loaded last on blocks of 256 threads: `in` and `out` are its cells, one
+    /// for each thread in each row of them; `out` goes in as it is.
+    virtual void run(const std::string& entry, std::uint32_t blocks, const std::vector<Bits>& in,
+                     std::vector<Bits>& out) = 0;
+};
+/// Shape::Lane and Shape::Warp in the forms of the checked-in micro-PTX.
+CheckResult check_registers_on(MicroTarget& target, const InstructionModel& model, const CheckOptions& options);
+
 /// Shape::Load, Store and Atomic.
 CheckResult check_memory(const InstructionModel& model, const CheckOptions& options);
 /// Shape::Effect.

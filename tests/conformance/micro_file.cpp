@@ -15,21 +15,6 @@ std::string micro_file_name(const std::string& instruction) {
     return name;
 }
 
-namespace {
-
-/// The tests run more forms than a GPU needs to be asked about: aliased registers and the like are about the machine.
-template <class F>
-std::vector<F> for_replay(const std::vector<F>& forms) {
-    std::vector<F> kept;
-    for (const F& form : forms) {
-        const bool is_main = form.entry.starts_with("plain") || form.entry == "guarded" || form.entry == "wide";
-        if (is_main || form.entry == "whole_warp" || form.entry == "members") kept.push_back(form);
-    }
-    return kept;
-}
-
-}  // namespace
-
 std::string micro_file_text(const InstructionModel& model) {
     switch (model.shape) {
         case Shape::Lane:

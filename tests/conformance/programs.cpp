@@ -277,6 +277,7 @@ std::optional<Program> program_for(std::string_view instruction) {
         if (name == std::string("cvta.to.") + space + ".u64") return address_conversion(name, space, false);
     }
     if (name == "mov.u32:special" || name == "mov.b32:special") return special_registers(name);
+    if (name.starts_with("mma.")) return matrix_program_for(name);
     return rare_program_for(name);
 }
 

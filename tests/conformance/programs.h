@@ -31,6 +31,9 @@ Program program_of(const std::string& name, const std::string& module_text, cons
 /// The part of program_for() about asynchronous copies, caches, elections, parameters as memory.
 std::optional<Program> rare_program_for(const std::string& name);
 
+/// The same of mma.
+std::optional<Program> matrix_program_for(const std::string& name);
+
 /// Nothing when the instruction has no program.
 std::optional<Program> program_for(std::string_view instruction);
 

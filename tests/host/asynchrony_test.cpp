@@ -59,13 +59,21 @@ TEST(Asynchrony, InputsLiveUntilTheQueueHasPassedThem) {
 TEST(Asynchrony, NothingIsLeftAllocatedWhenResultsAndInputsAreGone) {
     for (std::uint64_t seed = 0; seed < 16; ++seed) {
         const RecordedDevice gpu(false, seed);
-        {
-            const std::vector<AdamWEntry> entries = {
-                testing::upload(gpu, testing::host_entry(3000, DType::kF16, 1, 2, false))};
-            guarded_adamw_step(entries);
+        // Variables of the modules stay: PTX of NVRTC has some, also where no kernel uses them.
+        std::size_t of_modules = 0;
+        for (const bool loaded : {false, true}) {
+            {
+                const std::vector<AdamWEntry> entries = {
+                    testing::upload(gpu, testing::host_entry(3000, DType::kF16, 1, 2, false))};
+                guarded_adamw_step(entries);
+            }
+            gpu.queue->synchronize();
+            if (!loaded) of_modules = gpu.inner->machine().live_allocations();
+            EXPECT_EQ(gpu.inner->machine().live_allocations(), of_modules);
         }
-        gpu.queue->synchronize();
-        EXPECT_EQ(gpu.inner->machine().live_allocations(), 0U);
+        if (!testing::compiled_by_nvrtc()) {
+            EXPECT_EQ(of_modules, 0U);
+        }
     }
 }
 

@@ -67,6 +67,15 @@ TEST(Decision, StatisticsAgreedElsewhereCannotSmuggleASentinelIn) {
     EXPECT_TRUE(decide(finite(std::numeric_limits<double>::quiet_NaN())).skip_update);
 }
 
+TEST(Decision, AFlagThatWasRaisedElsewhereCountsWhateverTheNorm) {
+    EXPECT_TRUE(decide({.total_norm = 1.0, .all_finite = false}).skip_update);
+}
+
+TEST(Decision, TheOptionsAreCheckedBeforeTheStatistics) {
+    expect_error(ErrorKind::kInvalidOption, std::nullopt, "guard_epsilon",
+                 [] { decide(finite(-1.0), {.epsilon = 0.0F}); });
+}
+
 TEST(Decision, RefusesInvalidGuardOptions) {
     for (const float value : {-1.0F, kInfinity, kNan, -std::numeric_limits<float>::denorm_min()}) {
         expect_error(ErrorKind::kInvalidOption, std::nullopt, "max_norm",

@@ -16,6 +16,7 @@
 #include "harness/observers/registry.h"
 #include "kernels/host/adamw.h"
 #include "reference/contract/error.h"
+#include "tests/support/compiler_under_test.h"
 
 namespace gradguard::testing {
 
@@ -51,7 +52,7 @@ class RecordedDevice {
         options.machine.seed = seed;
         options.observers = "all";
         inner = harness::VirtualDevice::create(options);
-        inner->set_kernel_source(KernelSource::embedded(contracted));
+        inner->set_kernel_source(kernels_under_test(contracted));
         more_hooks.insert(more_hooks.begin(), log);
         device = harness::hook_device(inner, std::move(more_hooks), std::move(properties));
         queue = device->create_queue();

@@ -164,6 +164,33 @@ TEST(Statistics, TheFlagSurvivesZeroScales) {
     EXPECT_EQ(report.stats.max_finite_abs, 0.0F);
 }
 
+TEST(Statistics, TwoBadElementsDoNotCancel) {
+    // In lanes and blocks whose flags meet at each level of both trees, and in one lane's own elements.
+    const RecordedDevice gpu;
+    for (const DType dtype : kAllDTypes) {
+        for (const std::size_t distance : {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1280}) {
+            std::vector<float> values(5000, 0.0F);
+            values[0] = values[distance] = kNan;
+            EXPECT_FALSE(scan(gpu, values, dtype).stats.all_finite) << to_string(dtype) << ", distance " << distance;
+        }
+    }
+    std::vector<float> values(300 * 1024, 0.0F);
+    values[0] = values[256 * 256] = kNan;  // of blocks 0 and 256, which one lane of the second stage merges
+    EXPECT_FALSE(scan(gpu, values).stats.all_finite);
+}
+
+TEST(Statistics, TheGreatestFiniteValueIsGoodInEachType) {
+    const RecordedDevice gpu;
+    const float greatest = from_bits(0x7F7FFFFF);
+    for (const auto& [dtype, raw, scale] :
+         {std::tuple(DType::kF32, greatest, 1.0F), std::tuple(DType::kF16, 33344.0F, from_bits(0x07024001)),
+          std::tuple(DType::kBF16, 0x86p120F, from_bits(0x3F060001))}) {
+        const GradientStatsReport report = scan(gpu, {raw}, dtype, scale);
+        EXPECT_TRUE(report.stats.all_finite) << to_string(dtype);
+        EXPECT_EQ(report.stats.max_finite_abs, greatest) << to_string(dtype);
+    }
+}
+
 TEST(Statistics, AFiniteValueThatOverflowsOnUnscalingIsBad) {
     const RecordedDevice gpu;
     EXPECT_FALSE(scan(gpu, {3e38F}, DType::kF32, 0.5F).stats.all_finite);

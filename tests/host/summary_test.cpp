@@ -51,6 +51,21 @@ TEST(Summary, CounterOverflowIsRefused) {
     EXPECT_EQ(totals.stats(1.0F).tensors, 1U);
 }
 
+TEST(Summary, TheElementCountMayReachItsEnd) {
+    constexpr auto kLast = std::numeric_limits<std::uint64_t>::max();
+    SummaryTotals totals;
+    totals.add(0, {1.0F, 1.0F, 0.0F}, 1);
+    expect_error(ErrorKind::kInvalidSummary, 1, "summary", [&] { totals.add(1, {1.0F, 1.0F, 0.0F}, kLast); });
+    totals.add(1, {1.0F, 1.0F, 0.0F}, kLast - 1);
+    EXPECT_EQ(totals.stats(1.0F).elements, kLast);
+}
+
+TEST(Summary, TheMaximumOfNegativeZerosIsPositive) {
+    SummaryTotals totals;
+    totals.add(0, {-0.0F, 0.0F, 0.0F}, 1);
+    EXPECT_EQ(testing::bits(totals.stats(1.0F).max_finite_abs), 0U);
+}
+
 TEST(Summary, OneBadTensorMakesTheNormInfiniteButKeepsTheMaximum) {
     SummaryTotals totals;
     totals.add(0, {2.0F, 1.0F, 1.0F}, 3);

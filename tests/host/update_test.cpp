@@ -128,6 +128,17 @@ TEST(Update, AmsgradMaximumOfTwoNegativeZerosIsPositive) {
     EXPECT_EQ(bits(gpu.read(*update.state->max_second_moment)[0]), 0U);
 }
 
+TEST(Update, AmsgradMaximumOfANegativeNumberAndNegativeZeroIsNegativeZero) {
+    // As above, with an old maximum below zero: only of two zeros is the maximum +0.
+    const RecordedDevice gpu(true);
+    AdamWEntry entry = gpu.entry({1.0F}, {0.0F});
+    entry.state = gpu.state(1, {0.0F}, {from_bits(0x80000001)});
+    entry.state->max_second_moment = gpu.tensor(std::vector<float>{-1.0F});
+    const AdamWOptions options = {.beta2 = 0.25F, .amsgrad = true};
+    const AdamWUpdate update = adamw_step(entry.parameters, entry.gradients, entry.state, options);
+    EXPECT_EQ(bits(gpu.read(*update.state->max_second_moment)[0]), 0x80000000U);
+}
+
 TEST(Update, UnguardedNonFiniteGradientsFlowThrough) {
     const RecordedDevice gpu;
     const AdamWEntry entry = gpu.entry({1, 1, 1}, {kNan, kInfinity, 0.5F});

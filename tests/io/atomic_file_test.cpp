@@ -49,6 +49,25 @@ TEST(AtomicFile, AnOldFileIsReplaced) {
     EXPECT_EQ(read_bytes(folder.path("x")), "new");
 }
 
+TEST(AtomicFile, ANewFileDoesNotReplaceAnOldOne) {
+    const TemporaryFolder folder;
+    AtomicFile file(folder.path("x"));
+    put(file, "new");
+    folder.write("x", "old");
+    EXPECT_THROW(file.commit_new(), FileError);
+    EXPECT_EQ(read_bytes(folder.path("x")), "old");
+}
+
+TEST(AtomicFile, ANewFileAppearsWholeAndAlone) {
+    const TemporaryFolder folder;
+    AtomicFile file(folder.path("x"));
+    put(file, "new");
+    EXPECT_FALSE(std::filesystem::exists(folder.path("x")));
+    file.commit_new();
+    EXPECT_EQ(read_bytes(folder.path("x")), "new");
+    EXPECT_EQ(folder.entries(), 1U);
+}
+
 TEST(AtomicFile, ALinkIsFollowed) {
     const TemporaryFolder folder;
     folder.write("target", "old");

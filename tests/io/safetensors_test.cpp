@@ -237,6 +237,11 @@ TEST(Safetensors, AnEmptyTensorInsideAnotherIsRefused) {
 
 TEST(Safetensors, AControlCharacterInANameDoesNotBreakTheLine) {
     EXPECT_TRUE(says(header_refusal(R"({"a\nb":3})"), R"("a\nb")"));
+    EXPECT_TRUE(says(header_refusal("{\"a\x7F\xC2\x9B\":3}"), "\"a\\x7f\\xc2\\x9b\""));
+}
+
+TEST(Safetensors, AControlCharacterInAPathDoesNotBreakTheLine) {
+    EXPECT_STREQ(FileError("a\x1B[2J\nb", "is no file").what(), "a\\x1b[2J\\x0ab: is no file");
 }
 
 /// The writer's input, over static data.

@@ -248,12 +248,13 @@ TEST(RegisterPrograms, EachUseOfAnUndefinedRegisterIsFound) {
     expect_found("undefined", {"base_bug", kinds, "base_bug", 0});
     expect_found("undefined", {"barrier_bug", kinds, "barrier_bug", 0});
     expect_found("undefined", {"carry_bug", kinds, "carry_bug", 0});
+    expect_found("undefined", {"product_bug", kinds, "product_bug", 0});
 }
 
 TEST(RegisterPrograms, CleanTwinsAreClean) {
     for (const char* kernel : {"stored_clean", "one_side_clean", "guarded_load_clean", "guard_clean", "condition_clean",
                                "shuffled_clean", "voted_clean", "spilled_clean", "handed_over_clean", "argument_clean",
-                               "counted_clean", "base_clean", "barrier_clean", "carry_clean"}) {
+                               "counted_clean", "base_clean", "barrier_clean", "carry_clean", "product_clean"}) {
         expect_clean("undefined", kernel);
     }
 }

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tests/programs/nvrtc.h"
+#include "kernels/cuda/nvrtc_search.h"
 #include "tests/programs/program.h"
+#include "tests/support/temporary_folder.h"
 
 namespace gradguard::programs {
 namespace {
@@ -78,21 +79,28 @@ void expect_wide_atomics(const vgpu::Module& module) {
     expect_result(module, "wide_atomics", kConfig, {input(in), in_out(Words(8))}, wanted);
 }
 
-class Techniques : public testing::TestWithParam<const char*> {};
+class Techniques : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Techniques, ShuffleAndLastBlockReductions) { expect_reductions(*by_nvcc(GetParam())); }
 TEST_P(Techniques, VectorAccesses) { expect_vector_accesses(*by_nvcc(GetParam())); }
 TEST_P(Techniques, GridBarrier) { expect_grid_barrier(*by_nvcc(GetParam())); }
 TEST_P(Techniques, WideAtomics) { expect_wide_atomics(*by_nvcc(GetParam())); }
 
-INSTANTIATE_TEST_SUITE_P(Levels, Techniques, testing::Values("O0", "O1", "O2", "O3"),
+INSTANTIATE_TEST_SUITE_P(Levels, Techniques, ::testing::Values("O0", "O1", "O2", "O3"),
                          [](const auto& level) { return std::string(level.param); });
 
 TEST(Nvrtc, TechniquesRunRightAtBothLevels) {
-    const Nvrtc nvrtc;
-    if (!nvrtc.found()) GTEST_SKIP() << "no libnvrtc";
-    for (const std::vector<std::string>& flags : {std::vector<std::string>{}, {"-G"}}) {
-        const auto module = vgpu::Module::load(nvrtc.compile("tests/programs/own/techniques.cu", flags), "nvrtc.ptx");
+    std::shared_ptr<const cuda::Nvrtc> nvrtc;
+    try {
+        nvrtc = cuda::find_nvrtc(std::string());
+    } catch (const cuda::NvrtcUnavailable& error) {
+        GTEST_SKIP() << "blocked: " << error.what();
+    }
+    const std::string name = "tests/programs/own/techniques.cu";
+    const cuda::ProgramSource source{name, gradguard::testing::read_bytes(GRADGUARD_SOURCE_DIR "/" + name)};
+    for (const char* level : {"-dopt=on", "-G"}) {
+        const std::string ptx = nvrtc->compile(source, {"-arch=compute_80", "-std=c++20", level});
+        const auto module = vgpu::Module::load(ptx, "nvrtc.ptx");
         expect_reductions(*module);
         expect_vector_accesses(*module);
         expect_grid_barrier(*module);

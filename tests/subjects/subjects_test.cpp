@@ -2,10 +2,12 @@
 #include "harness/subjects/subject.h"
 
 #include <gtest/gtest.h>
+
 #include <filesystem>
 #include <limits>
 #include <stdexcept>
 
+#include "harness/devices/registry.h"
 #include "kernels/ptx/embedded.h"
 #include "tests/subjects/cases.h"
 #include "tests/support/temporary_folder.h"
@@ -186,6 +188,7 @@ constexpr InvalidCase kInvalid[] = {
      }},
     {"shape of a moment", [](Case& c) { c.entries[0].state->first_moment = testing::tensor({1.0F}); }},
     {"queue", [](Case& c) { c.entries[2].gradients.queue = 1; }},
+    {"queue of the greatest number", [](Case& c) { c.entries[2].gradients.queue = UINT32_MAX; }},
     {"maximum without AMSGrad",
      [](Case& c) { c.entries[0].state->max_second_moment = c.entries[0].state->second_moment; }},
     {"step 0", [](Case& c) { c.entries[0].state->step = 0; }},
@@ -264,6 +267,20 @@ TEST(Subjects, UnknownNameIsRefusedWithTheKnownOnes) {
     }
 }
 
+TEST(Subjects, TheLibraryIsNamedAfterTheDeviceThatItRunsOnAndNothingElseIs) {
+    EXPECT_EQ(harness::subject_on("vgpu/fmad", "cuda"), "cuda/fmad");
+    EXPECT_EQ(harness::subject_on("cuda/nofmad+nvrtc", "vdriver"), "vdriver/nofmad+nvrtc");
+    EXPECT_EQ(harness::subject_on("vdriver/fmad", "vgpu"), "vgpu/fmad");
+    EXPECT_EQ(harness::subject_on("oracle", "cuda"), "oracle");
+    EXPECT_EQ(harness::subject_on("vgpu/fmad", "cuda:0"), "vgpu/fmad");
+    EXPECT_EQ(make_subject("vgpu/fmad", {.device = "vdriver"})->name(), "vdriver/fmad");
+}
+
+TEST(Subjects, TheVirtualDriverGivesTheVirtualGpusOutcome) {
+    const Case c = mixed_group(13);
+    EXPECT_EQ(full_text(make_subject("vdriver/nofmad")->step(c)), full_text(make_subject("vgpu/nofmad")->step(c)));
+}
+
 TEST(Subjects, EveryListedOneCanBeMadeAndNamesItself) {
     const std::vector<harness::SubjectInfo> all = harness::list_subjects();
     ASSERT_GT(all.size(), 3U);
@@ -271,7 +288,11 @@ TEST(Subjects, EveryListedOneCanBeMadeAndNamesItself) {
     EXPECT_EQ(all[1].name, "vgpu/nofmad");
     EXPECT_EQ(all[2].name, "oracle");
     for (const harness::SubjectInfo& info : all) {
-        EXPECT_EQ(make_subject(info.name)->name(), info.name);
+        try {
+            EXPECT_EQ(make_subject(info.name)->name(), info.name);
+        } catch (const harness::DeviceUnavailable& error) {
+            EXPECT_TRUE(info.name.starts_with("cuda/")) << error.what();
+        }
         EXPECT_FALSE(info.description.empty());
         EXPECT_EQ(info.planted, info.name.starts_with("planted/") && !info.name.starts_with("planted/clean-"));
     }

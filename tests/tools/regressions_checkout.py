@@ -70,7 +70,7 @@ class RunnerTest(unittest.TestCase):
         (self.checkout / "tools").mkdir(parents=True)
         shutil.copytree(ROOT / "tools/regressions", self.checkout / "tools/regressions",
                         ignore=shutil.ignore_patterns("__pycache__"))
-        for file in (SCRIPT, "tools/test_results.py"):
+        for file in (SCRIPT, "tools/test_results.py", "tools/nightly.py"):
             shutil.copy(ROOT / file, self.checkout / file)
 
     def run_script(self, *arguments, python=(), **variables):

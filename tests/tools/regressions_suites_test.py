@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import sys
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from regressions_checkout import ROOT, RunnerTest, plan, snapshot  # noqa: E402
@@ -125,9 +126,14 @@ class DryRun(RunnerTest):
         self.assertEqual({planned["compiler"] for planned in self.plans("--suite", "host")["plans"]}, {None})
 
     def test_the_benchmarks_options_reach_its_command(self):
-        for planned in self.plans("--suite", "bench", "--elements", "7", "--tensors", "3", "--dtype", "f16", "--amsgrad",
-                                  "--iterations", "9", "--samples", "4", "--warmup", "6")["plans"]:
+        plans = self.plans("--suite", "bench", "--elements", "7", "--tensors", "3", "--dtype", "f16", "--amsgrad",
+                           "--iterations", "9", "--samples", "4", "--warmup", "6")["plans"]
+        measured = [planned for planned in plans if "bench" in planned["command"]]
+        self.assertEqual([planned["compiler"] for planned in measured], ["ptx", "nvrtc"])
+        for planned in measured:
             words = " ".join(planned["command"])
+            self.assertIn("bench step --device cuda ", words)
+            self.assertIn(f"--report {self.logs}/bench-{planned['compiler']}.json", words)
             self.assertIn("--elements 7 --tensors 3 --dtype f16 --amsgrad --iterations 9 --samples 4 --warmup 6", words)
             self.assertIn(f"--compiler {planned['compiler']} ", words)
 
@@ -194,17 +200,13 @@ class Blocked(RunnerTest):
         done = self.run_script("--suite", "host", "--log-dir", self.logs)
         self.expect(done, 1, "failed", "failed")
 
-    def test_a_cuda_build_option_is_blocked_as_long_as_the_project_refuses_it(self):
-        text = (ROOT / "cmake/GradguardOptions.cmake").read_text()
-        (self.checkout / "tests/tools/consumer").mkdir(parents=True)
-        (self.checkout / "tests/tools/consumer/CMakeLists.txt").write_text(
-            "cmake_minimum_required(VERSION 3.22)\nproject(p VERSION 0.1.0 LANGUAGES NONE)\n"
-            + text[text.index("macro("):text.index("if(PROJECT_IS_TOP_LEVEL")] + "add_custom_target(consumer)\n")
-        configure = suites.configure(self.checkout / "tests/tools/consumer", self.logs / "tree",
-                                     ["GRADGUARD_FUSED_ADAMW_CUDA=ON"])
-        done = self.run_plans(plan("configure", *configure.command, blocked_by=configure.blocked_by))
-        self.expect(done, 2, "blocked", "blocked")
-        self.assertEqual(self.record()["reason"], "version 0.1.0 has no CUDA device yet")
+    def test_each_build_option_is_built_by_itself_and_none_is_refused(self):
+        commands = [" ".join(plan.command) for plan in suites.build(None, self.logs)]
+        configured = [command for command in commands if "tests/tools/consumer" in command]
+        for option in ("FUSED_ADAMW", "FUSED_ADAMW_DEVICE", "FUSED_ADAMW_CUDA", "GRADIENT_GUARD",
+                       "GRADIENT_GUARD_DEVICE", "GRADIENT_GUARD_CUDA"):
+            self.assertEqual(sum(f"-DGRADGUARD_{option}=ON" in command for command in configured), 1, option)
+        self.assertNotIn("FATAL_ERROR", (ROOT / "cmake/GradguardOptions.cmake").read_text())
 
     def test_oracle_without_numpy(self):
         self.expect_blocked("no Python with NumPy, pytest and Hypothesis", "--suite", "oracle", python=["-S"])
@@ -226,17 +228,40 @@ class Blocked(RunnerTest):
         self.assertEqual([result["status"] for result in record["results"]], ["passed", "blocked"])
         self.assertIn("none of the C++ code", record["environment"]["device"])
 
-    def test_the_virtual_gpu_has_no_nvrtc_path_and_is_no_hardware(self):
-        record = self.expect_blocked("no NVRTC path", "--suite", "vgpu", "--compiler", "nvrtc")
-        self.assertEqual(record["environment"]["device"], "virtual GPU, not hardware")
-        self.assertEqual([result["compiler"] for result in record["results"]], ["nvrtc"])
+    def test_the_virtual_gpu_is_no_hardware(self):
+        self.assertEqual(suites.device_of("vgpu"), "virtual GPU, not hardware")
+
+    def test_the_virtual_gpu_is_blocked_at_once_where_a_compiler_is_missing(self):
+        with unittest.mock.patch.object(suites.test_results, "missing_nvrtc", return_value="no NVRTC"):
+            plans = suites.vgpu(options.Options(suite="vgpu", compiler="nvrtc"), self.logs)
+            both = suites.vgpu(options.Options(suite="vgpu", compiler="both"), self.logs)
+        self.assertEqual({planned.missing for planned in plans[1:]}, {None})
+        self.assertEqual(plans[0].missing, "no NVRTC")
+        self.assertEqual({planned.missing for planned in both if planned.compiler == "ptx"}, {None})
 
     def test_cuda_and_bench_say_why(self):
         for suite in ("cuda", "bench"):
             with self.subTest(suite):
                 self.logs = self.top / suite
-                record = self.expect_blocked("no CUDA device", "--suite", suite)
+                record = self.expect_blocked("no NVIDIA driver|finds no device", "--suite", suite,
+                                             CUDA_VISIBLE_DEVICES="")  # also where there is a GPU
                 self.assertRegex(record["environment"]["device"], "^none: ")
+
+
+    def test_a_compiler_or_a_device_that_the_program_misses_blocks_the_benchmark(self):
+        says = "echo first; echo 'gradguard: UnsupportedDevice: no NVRTC: tried a, b' >&2; exit 4"
+        done = self.run_plans(plan("bench", "sh", "-c", says, blocked_by=suites.MISSING_FOR_BENCH),
+                              arguments=["--suite", "bench"])
+        self.expect(done, 2, "blocked", "blocked")
+        self.assertEqual(self.record()["reason"], "no NVRTC: tried a, b")
+        self.assertIs(self.record()["performance_measured"], False)
+
+    def test_a_benchmark_whose_paths_disagree_is_failed(self):
+        says = "echo 'gradguard: bench step: after the warm-up: the paths differ' >&2; exit 1"
+        done = self.run_plans(plan("bench", "sh", "-c", says, blocked_by=suites.MISSING_FOR_BENCH),
+                              arguments=["--suite", "bench"])
+        self.expect(done, 1, "failed", "failed")
+        self.assertIs(self.record()["performance_measured"], False)
 
 
 class Reference(RunnerTest):

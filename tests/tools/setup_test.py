@@ -73,7 +73,8 @@ class SetUp(unittest.TestCase):
 
 class TestCommand(unittest.TestCase):
     def test_wrong_usage_runs_nothing(self):
-        for arguments in (["--shard", "3/2"], ["--shard", "0/2"], ["--shard", "1"], ["--jobs", "x"], ["--fast"]):
+        for arguments in (["--shard", "3/2"], ["--shard", "0/2"], ["--shard", "1"], ["--jobs", "x"], ["--fast"],
+                          ["--nightly=dusk"], ["--nightly=fuzz,dusk"], ["--nightly="]):
             with self.subTest(arguments):
                 done = subprocess.run(["bash", str(ROOT / "tools/test.sh"), *arguments], capture_output=True, text=True,
                                       env=dict(os.environ))

@@ -12,12 +12,14 @@
 #include "harness/compare/update_bound.h"
 #include "harness/devices/registry.h"
 #include "reference/fp64/coefficients.h"
+#include "tests/support/compiler_under_test.h"
+#include "tests/support/source_folder.h"
 #include "tests/vectors/group.h"
 
 namespace gradguard::testing {
 namespace {
 
-const std::filesystem::path kFolder = std::filesystem::path(GRADGUARD_SOURCE_DIR) / "property_tests/vectors";
+const std::filesystem::path kFolder = source_folder() / "property_tests/vectors";
 
 /// A file of vectors, its cases as JSON.
 struct VectorFile {
@@ -148,7 +150,7 @@ class Vectors : public ::testing::TestWithParam<Where> {
 
     std::shared_ptr<Queue> queue(bool contracted) const {
         const auto device = harness::open_device({.name = GetParam().device.name, .observers = device_observers()});
-        device->set_kernel_source(KernelSource::embedded(contracted));
+        device->set_kernel_source(kernels_under_test(contracted));
         return device->create_queue();
     }
     std::string device_observers() const { return GetParam().device.name == "vgpu" ? "all" : "none"; }

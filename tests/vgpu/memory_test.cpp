@@ -27,6 +27,28 @@ Finding fault(const std::string& access, Machine& machine, Address base, std::ui
     return fault_of(machine, lone_access(access), {{3}, {32}}, Arguments(base, victim));
 }
 
+/// What ptxas makes of it, too (release 13.0, seen in the machine code).
+TEST(Memory, AnIndexedArrayIsTheAddressOfThatElement) {
+    Machine machine;
+    const Address out = machine.allocate(8);
+    run(machine, ptx_module(".param .u64 out", R"(
+    .reg .b32 %r<5>;
+    .reg .b64 %o;
+    .shared .align 8 .b32 words[64];
+    .shared .align 8 .b8 bytes[64];
+    ld.param.u64 %o, [out];
+    mov.u32 %r1, words;
+    mov.u32 %r2, words[3];
+    sub.u32 %r3, %r2, %r1;
+    mov.u32 %r1, bytes;
+    mov.u32 %r2, bytes[3];
+    sub.u32 %r4, %r2, %r1;
+    st.global.v2.u32 [%o], {%r3, %r4};
+    ret;)"),
+        {{1}, {1}}, Arguments(out));
+    EXPECT_EQ(download<std::uint32_t>(machine, out, 2), (std::vector<std::uint32_t>{12, 3}));
+}
+
 TEST(Memory, AReadBeyondTheEndNamesPlaceThreadAndAllocation) {
     Machine machine;
     const Address base = machine.allocate(100);
@@ -279,6 +301,21 @@ TEST(Memory, MappedHostMemoryIsUsedInPlaceAndKeepsItsAlignment) {
     machine.free(whole);
     EXPECT_THROW(machine.free(whole), LaunchError);
     EXPECT_THROW(machine.free(odd + 4), LaunchError);
+}
+
+TEST(Memory, HostMemoryMappedInPlaceHasItsOwnAddressAndDeviceMemoryLiesBeyond) {
+    MachineOptions options;
+    options.host_addresses = true;
+    Machine machine(options);
+    std::uint32_t words[4] = {1, 2, 3, 4};  // on the stack: far beyond 2^40
+    const Address address = machine.map_in_place(words, sizeof(words));
+    EXPECT_EQ(address, reinterpret_cast<std::uintptr_t>(words));
+    EXPECT_GE(machine.allocate(4), Address{1} << 48);
+    EXPECT_EQ(download<std::uint32_t>(machine, address + 4, 1), std::vector<std::uint32_t>{2});
+    EXPECT_THROW(machine.map_in_place(words, 4), LaunchError);  // one at a time so near to each other
+    machine.free(address);
+    EXPECT_EQ(machine.map_in_place(words + 1, 8), address + 4);
+    EXPECT_THROW(Machine().map_in_place(words, 4), LaunchError);
 }
 
 TEST(Memory, FreshMemoryHoldsPoisonThatDiffersByAllocationAndSeed) {

@@ -18,6 +18,7 @@
 #include "harness/generators/recipe.h"
 #include "harness/subjects/subject.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/open_subject.h"
 #include "tools/cli/text_table.h"
 
 namespace gradguard::tools {
@@ -34,15 +35,20 @@ constexpr const char* kSourceCorpus = "property_tests/corpus";
 constexpr const char* kLocalCorpus = "gradguard-cases";
 
 std::atomic<bool> interrupted{false};
-static_assert(std::atomic<bool>::is_always_lock_free);
+std::atomic<int> stop_signal{0};  // which it was
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 /// While it lives, the first SIGINT or SIGTERM asks the campaign to stop; a second one ends the program.
 class StopOnSignal {
   public:
     StopOnSignal() {
         interrupted = false;
+        stop_signal = 0;
         struct sigaction action = {};
-        action.sa_handler = [](int) { interrupted = true; };
+        action.sa_handler = [](int signal) {
+            stop_signal = signal;
+            interrupted = true;
+        };
         action.sa_flags = static_cast<int>(SA_RESETHAND);
         sigaction(SIGINT, &action, &old_interrupt_);
         sigaction(SIGTERM, &action, &old_terminate_);
@@ -127,20 +133,14 @@ std::vector<const Property*> chosen_properties(const CheckRequest& request) {
     return chosen;
 }
 
-std::unique_ptr<harness::Subject> open_subject(std::string_view name, const std::string& device) {
-    try {
-        return harness::make_subject(name, {device, "all"});
-    } catch (const std::invalid_argument& error) {
-        throw UsageError(std::string("--subject: ") + error.what());
-    }
-}
-
 bool is_planted(const std::string& name) {
     const std::vector<harness::SubjectInfo> known = harness::list_subjects();
     return std::ranges::any_of(known, [&](const auto& info) { return info.name == name && info.planted; });
 }
 
-bool is_own(const std::string& name) { return name.starts_with("vgpu/") || name == "oracle"; }
+bool is_own(const std::string& name) {
+    return harness::subject_on(name, "vgpu").starts_with("vgpu/") || name == "oracle";
+}
 
 CampaignOptions options_of(const CheckRequest& request) {
     CampaignOptions options;
@@ -153,9 +153,12 @@ CampaignOptions options_of(const CheckRequest& request) {
     options.jobs = request.jobs;
     options.subjects = request.subjects;
     if (options.subjects.empty()) options.subjects = {"vgpu/fmad", "vgpu/nofmad"};
+    for (std::string& subject : options.subjects) subject = subject_of(subject, request.device, request.compiler);
     options.properties = chosen_properties(request);
     options.shape.elements = request.elements;
-    options.factory = [device = request.device](std::string_view name) { return open_subject(name, device); };
+    options.factory = [opening = subject_options(request.device, request.compiler)](std::string_view name) {
+        return open_subject(name, opening);
+    };
     options.stop = &interrupted;
     // What is wrong on purpose is to be found anew each time, and only the library's own failures are the source
     // tree's.
@@ -261,8 +264,8 @@ int run_check(const CheckRequest& request) {
     } else {
         print_result(request, result);
     }
+    if (stop_signal != 0) return kStoppedBySignal + stop_signal;
     if (!result.failures.empty()) return kOutOfBounds;
-    if (result.interrupted) return kInterrupted;
     return result.ok() ? kWithinBounds : kOutOfBounds;
 }
 

@@ -24,13 +24,15 @@ as a case file and prints the command that replays it.
 --elements N measures throughput: guarded steps of groups with exactly N elements, unless --only asks for others.
 
 Exit status: 0 all within bounds; 1 a failure, an observer's finding included, or a class of inputs that was not hit;
-2 bad usage; 4 device trouble; 130 interrupted (what was done so far is printed).
+2 bad usage; 4 device trouble; 130 and 143 stopped by SIGINT and SIGTERM (what was
+done so far is printed).
 
 Examples:
   gradguard check --time 60s
   gradguard check --cases 100000 --seed 7 --report results
   gradguard check --only trajectory --only statistics --subject vgpu/nofmad
   gradguard check --cases 1000000 --shard 3/8 --json
+  gradguard check --compiler nvrtc --time 60s
   gradguard check --subject ptx:my_kernels --time 5m)";
 
 constexpr const char* kReplayFooter =
@@ -125,6 +127,7 @@ CLI::App* add_check(CLI::App& app, CheckRequest& request) {
         });
     add(*check, "--device", "NAME", "what the subjects run on [vgpu]",
         [&request](const std::string& text) { request.device = named("--device", text); });
+    add_compiler(*check, request.compiler, "as the subjects' names say");
     add_texts(*check, "--subject", request.subjects,
               "what is under test, more than once for several; see --list [vgpu/fmad and vgpu/nofmad]");
     add_texts(*check, "--only", request.properties, "this property, more than once for several; see --list [all]");
@@ -150,6 +153,7 @@ CLI::App* add_replay(CLI::App& app, ReplayRequest& request) {
         [&request](const std::string& text) { request.subject = named("--subject", text); });
     add(*replay, "--device", "NAME", "what the subject runs on [vgpu]",
         [&request](const std::string& text) { request.device = named("--device", text); });
+    add_compiler(*replay, request.compiler, "as the subject's name says");
     add(*replay, "--step", "N", "explain this step, counted from 0",
         [&request](const std::string& text) { request.step = integer("--step", text, 0, UINT64_MAX); });
     add(*replay, "--entry", "N", "explain this entry, counted from 0",

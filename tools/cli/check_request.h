@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/cli/compiler_choice.h"
+
 namespace gradguard::tools {
 
 /// `check`: a campaign of drawn cases.
@@ -17,6 +19,7 @@ struct CheckRequest {
     std::uint64_t shard = 0, shards = 1;  ///< The command line counts shards from 1.
     unsigned jobs = 1;
     std::string device = "vgpu";
+    CompilerChoice compiler;
     std::vector<std::string> subjects;    ///< Empty: both builds of the library's kernels.
     std::vector<std::string> properties;  ///< Empty: all.
     std::optional<std::uint64_t> elements;
@@ -31,6 +34,7 @@ struct ReplayRequest {
     std::string file;
     std::optional<std::string> subject;  ///< Absent: the file's, else vgpu/fmad.
     std::string device = "vgpu";
+    CompilerChoice compiler;
     std::optional<std::uint64_t> step, entry,
         index;  ///< The element to explain; absent: the one that failed, or the worst.
     bool json = false;

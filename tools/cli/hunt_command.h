@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/cli/compiler_choice.h"
+
 namespace CLI {
 class App;
 }
@@ -18,6 +20,7 @@ struct HuntRequest {
     std::uint64_t evaluations = 0;        ///< At most, for each objective; 0: no limit but time.
     std::uint64_t seed = 0;
     std::string device = "vgpu";
+    CompilerChoice compiler;
     std::string out = "gradguard-hunt";  ///< Folder for the case files.
     bool list = false;
     bool json = false;

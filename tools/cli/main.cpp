@@ -17,6 +17,7 @@
 #include "harness/io/file_error.h"
 #include "harness/io/results.h"
 #include "harness/vgpu/error.h"
+#include "kernels/cuda/nvrtc.h"
 #include "reference/contract/error.h"
 #include "reference/fp64/self_check.h"
 #include "tools/cli/commands.h"
@@ -61,6 +62,8 @@ Ending describe_exception() {
         return {kBadInput, {"Usage", {}, {}, error.what()}, {}};
     } catch (const harness::DeviceUnavailable& error) {
         return {kDeviceTrouble, {"UnsupportedDevice", {}, "device", error.what()}, {}};
+    } catch (const cuda::NvrtcUnavailable& error) {
+        return {kDeviceTrouble, {"UnsupportedDevice", {}, "nvrtc", error.what()}, {}};
     } catch (const DeviceFinding& error) {
         return {kDeviceTrouble, {"DeviceFailure", {}, "finding", error.what()}, error.observations()};
     } catch (const vgpu::PtxError& error) {
@@ -103,6 +106,10 @@ int dispatch(const Request& request, const std::string& replay) {
             return run_stats(request.stats, replay);
         case Command::kBenchVgpu:
             return bench::run_vgpu_bench(request.bench_json, request.bench_observers);
+        case Command::kBenchStep:
+            return run_bench_step(request.bench_step);
+        case Command::kBenchPlot:
+            return run_bench_plot(request.bench_plot);
         case Command::kPtx:
             return run_ptx(request.ptx);
         case Command::kCheck:
@@ -111,6 +118,8 @@ int dispatch(const Request& request, const std::string& replay) {
             return run_replay(request.replay);
         case Command::kHunt:
             return run_hunt(request.hunt);
+        case Command::kRun:
+            return run_program(request.run);
         case Command::kExit:
             break;
     }
@@ -128,8 +137,8 @@ std::string command_line(int argc, char** argv) {
 
 int run(int argc, char** argv) {
     // Known before the command line is understood: a usage error is reported in the form that was asked for.
-    const bool json =
-        std::any_of(argv + 1, argv + argc, [](std::string_view argument) { return argument == "--json"; });
+    char** const own_end = std::find(argv + 1, argv + argc, std::string_view("--"));  // the rest is of `run`'s program
+    const bool json = std::find(argv + 1, own_end, std::string_view("--json")) != own_end;
     try {
         const int status = dispatch(parse_command_line(argc, argv), command_line(argc, argv));
         flush_output();

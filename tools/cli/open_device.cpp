@@ -4,8 +4,27 @@
 #include "harness/devices/kernel_folder.h"
 #include "harness/devices/registry.h"
 #include "harness/devices/virtual_device.h"
+#include "kernels/cuda/nvrtc_source.h"
 
 namespace gradguard::tools {
+namespace {
+
+/// Throws UsageError, cuda::NvrtcUnavailable.
+KernelSource chosen_kernels(const ScanRequest& request, const Device& device) {
+    if (request.kernels) {
+        if (request.compiler.by_nvrtc()) throw UsageError("--kernels: they are compiled; --compiler nvrtc is for ours");
+        return harness::kernels_from_folder(*request.kernels, request.contracted);
+    }
+    if (!request.compiler.by_nvrtc()) return KernelSource::embedded(request.contracted);
+    cuda::NvrtcOptions options;
+    options.contracted = request.contracted;
+    options.library = request.compiler.nvrtc;
+    options.newest = harness::newest_cuda(device);
+    options.note = print_note;
+    return cuda::nvrtc_source(options);
+}
+
+}  // namespace
 
 OpenDevice::OpenDevice(const ScanRequest& request)
     : device_(harness::open_device({.name = request.device,
@@ -18,8 +37,7 @@ OpenDevice::OpenDevice(const ScanRequest& request)
         throw harness::DeviceUnavailable("--observe and --count need the virtual GPU, and this is " + name_);
     }
     try {
-        device_->set_kernel_source(request.kernels ? harness::kernels_from_folder(*request.kernels, request.contracted)
-                                                   : KernelSource::embedded(request.contracted));
+        device_->set_kernel_source(chosen_kernels(request, *device_));
     } catch (const std::invalid_argument& error) {
         throw UsageError(std::string("--kernels: ") + error.what());
     }

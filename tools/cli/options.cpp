@@ -25,13 +25,14 @@ constexpr const char* kMainFooter = R"(Examples:
   gradguard check --time 60s                        drawn cases against every property
   gradguard replay case.json                        one case, explained step by step
   gradguard hunt                                    the inputs that fill the bounds
+  gradguard bench step                              the guarded step beside a staged baseline
   gradguard bench vgpu                              how fast the virtual GPU is on this machine
   gradguard ptx kernel.ptx                          what any PTX file holds; with --entry, runs it
 
 Exit status:
   0  all within bounds      1  out of bounds      2  bad input or usage
   3  non-finite gradients under --nonfinite error
-  4  the device is missing, fails, or has a finding against a kernel)";
+  4  the device or the compiler is missing, the device fails, or has a finding against a kernel)";
 
 constexpr const char* kStepFooter =
     R"(The file holds NAME.param, NAME.grad and, after the first step, NAME.exp_avg, NAME.exp_avg_sq and
@@ -67,6 +68,7 @@ Examples:
   gradguard ptx kernel.ptx --entry scan --block 64,2 --arg f32[128]:x.bin --read-only 0 --seed 7 --count --json)";
 
 constexpr const char* kBenchFooter = R"(Examples:
+  gradguard bench step --elements 1000000 --tensors 4
   gradguard bench vgpu
   gradguard bench vgpu --observe all
   gradguard bench vgpu --json)";
@@ -141,10 +143,12 @@ void add_scan_options(CLI::App& app, ScanRequest& request) {
                   request.gradient_scale = OptionTable::required_float("--gradient-scale", text);
                   request.texts["gradient_scale"] = text;
               });
-    table.add_choice("--device", {"vgpu", "auto"}, "the virtual GPU, or a real one where there is one [vgpu]",
+    table.add_choice("--device", {"vgpu", "cuda", "vdriver", "auto"},
+                     "the virtual GPU, a real one, the virtual driver, or a real one where there is one [vgpu]",
                      [&request](const std::string& text) { request.device = text; });
     table.add_choice("--fmad", {"on", "off"}, "kernels compiled with or without contraction [on]",
                      [&request](const std::string& text) { request.contracted = text == "on"; });
+    add_compiler(app, request.compiler, "ptx");
     table.add("--kernels", "FOLDER", "statistics.ptx and update.ptx from here in place of the library's own",
               [&request](const std::string& text) { request.kernels = text; });
     table.add_u64("--schedule-seed", "how the virtual GPU interleaves its work [0]",
@@ -289,12 +293,15 @@ Request parse_command_line(int argc, char** argv) {
     bench_vgpu->footer(kBenchFooter);
     add_observe(*bench_vgpu, request.bench_observers);
     bench_vgpu->add_flag("--json", request.bench_json, "print one JSON object on standard output");
+    const CLI::App* bench_step = add_bench_step(*bench, request.bench_step);
+    const CLI::App* bench_plot = add_bench_plot(*bench, request.bench_plot);
     CLI::App* ptx =
         app.add_subcommand("ptx", "Lists or runs the kernels of any PTX file on the virtual GPU.")->footer(kPtxFooter);
     add_ptx_options(*ptx, request.ptx);
     const CLI::App* check = add_check(app, request.check);
     const CLI::App* replay = add_replay(app, request.replay);
     const CLI::App* hunt = add_hunt(app, request.hunt);
+    const CLI::App* run = add_run(app, request.run);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -306,14 +313,21 @@ Request parse_command_line(int argc, char** argv) {
         request.command = check->parsed() ? Command::kCheck : Command::kReplay;
     } else if (hunt->parsed()) {
         request.command = Command::kHunt;
+    } else if (run->parsed()) {
+        check_run(request.run);
+        request.command = Command::kRun;
     } else if (ptx->parsed()) {
         check_ptx(*ptx, request.ptx);
         request.command = Command::kPtx;
     } else if (step->parsed()) {
         check_steps(request.step);
         request.command = Command::kStep;
+    } else if (bench->parsed()) {
+        request.command = bench_step->parsed()   ? Command::kBenchStep
+                          : bench_plot->parsed() ? Command::kBenchPlot
+                                                 : Command::kBenchVgpu;
     } else {
-        request.command = stats->parsed() ? Command::kStats : Command::kBenchVgpu;
+        request.command = Command::kStats;
     }
     return request;
 }

@@ -9,10 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "harness/io/file_error.h"
 #include "harness/vgpu/options.h"
 #include "reference/contract/options.h"
+#include "tools/cli/bench_options.h"
 #include "tools/cli/check_request.h"
+#include "tools/cli/compiler_choice.h"
 #include "tools/cli/hunt_command.h"
+#include "tools/cli/run_command.h"
 
 namespace gradguard::tools {
 
@@ -23,12 +27,14 @@ enum ExitStatus : int {
     kBadInput = 2,
     kNonFinite = 3,
     kDeviceTrouble = 4,
-    kInterrupted = 130,  ///< As shells have it for SIGINT.
+    kStoppedBySignal = 128,  ///< Plus the signal's number, as shells have it: 130 after SIGINT.
 };
 
 /// A command line that asks for nothing sensible; exit status 2.
 class UsageError : public std::runtime_error {
-    using std::runtime_error::runtime_error;
+  public:
+    /// what() is one line, whatever the arguments hold that it quotes.
+    explicit UsageError(const std::string& message) : std::runtime_error(harness::one_line(message)) {}
 };
 
 /// What `step` and `stats` have in common.
@@ -36,7 +42,8 @@ struct ScanRequest {
     std::vector<std::string> files;
     std::string device = "vgpu";
     std::uint64_t schedule_seed = 0;
-    bool contracted = true;               ///< --fmad: which build of the kernels.
+    bool contracted = true;  ///< --fmad: which build of the kernels.
+    CompilerChoice compiler;
     std::optional<std::string> kernels;   ///< Folder of somebody else's kernels.
     std::optional<float> gradient_scale;  ///< Overrides the files' metadata.
     std::string observers = "none";       ///< "all", "none", or names with commas between.
@@ -75,7 +82,7 @@ struct PtxRequest {
     bool json = false;
 };
 
-enum class Command { kExit, kStep, kStats, kBenchVgpu, kPtx, kCheck, kReplay, kHunt };
+enum class Command { kExit, kStep, kStats, kBenchVgpu, kBenchStep, kBenchPlot, kPtx, kCheck, kReplay, kHunt, kRun };
 
 /// The command line as data.
 struct Request {
@@ -84,10 +91,13 @@ struct Request {
     StepRequest step;
     bool bench_json = false;
     std::string bench_observers = "none";
+    BenchStepRequest bench_step;
+    BenchPlotRequest bench_plot;
     PtxRequest ptx;
     CheckRequest check;
     ReplayRequest replay;
     HuntRequest hunt;
+    RunRequest run;
 };
 
 /// Reads the command line; prints help or version where that is asked for. Throws UsageError.

@@ -12,6 +12,7 @@
 #include "harness/io/file_error.h"
 #include "harness/subjects/subject.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/open_subject.h"
 
 namespace gradguard::tools {
 namespace {
@@ -34,6 +35,7 @@ Replay read_replay(const ReplayRequest& request) {
         throw harness::FileError(request.file, "no property is named \"" + replay.c.property + "\"; see check --list");
     }
     replay.subject = request.subject.value_or(replay.c.subject.empty() ? "vgpu/fmad" : replay.c.subject);
+    replay.subject = subject_of(replay.subject, request.device, request.compiler);
     replay.c.subject = replay.subject;
     return replay;
 }
@@ -108,13 +110,8 @@ void print_json(const ReplayRequest& request, const Replay& replay, const CaseSt
 
 int run_replay(const ReplayRequest& request) {
     const Replay replay = read_replay(request);
-    const harness::SubjectFactory factory = [&request](std::string_view name) {
-        try {
-            return harness::make_subject(name, {request.device, "all"});
-        } catch (const std::invalid_argument& error) {
-            throw UsageError(std::string("--subject: ") + error.what());
-        }
-    };
+    const harness::SubjectFactory factory = [opening = subject_options(request.device, request.compiler)](
+                                                std::string_view name) { return open_subject(name, opening); };
     const std::unique_ptr<harness::Subject> subject = factory(replay.subject);
     const harness::Bench bench(*subject, factory);
     CaseStory story;

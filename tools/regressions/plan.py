@@ -14,7 +14,6 @@ MISSING_FOR_CMAKE = (
     (r"CMake (\S+) or higher is required\.\s+You are running version (\S+)", "wants CMake {0}, this is {1}"),
     (r"No CMAKE_CXX_COMPILER could be found", "CMake finds no C++ compiler"),
     (r"unable to find a build program corresponding to \"([^\"]+)\"", "CMake finds no build program for {0}"),
-    (r"GRADGUARD_\*_CUDA:\s+(version\s+\S+\s+has\s+no\s+CUDA\s+device\s+yet)", "{0}"),
 )
 
 
@@ -37,7 +36,7 @@ class Plan:
         """(status, reason) of the command that ended by itself with this status and this log (str)."""
         if returncode != 0:
             for pattern, reason in self.blocked_by:
-                match = re.search(pattern, log)
+                match = re.search(pattern, log, re.MULTILINE)
                 if match:
                     return "blocked", reason.format(*(" ".join(group.split()) for group in match.groups()))
             how = f"exit status {returncode}" if returncode > 0 else f"ended by signal {-returncode}"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of each suite. Everything that they write lies in the log folder."""
+import dataclasses
 import os
 import shutil
 
@@ -8,18 +9,24 @@ from regressions import ROOT, environment
 from regressions.options import COMPILERS
 from regressions.plan import MISSING_FOR_CMAKE, Plan
 
-# Folders of tests/. The host suite: the library and what it is held against.
+# Folders of tests/, or of the source tree where they have two parts. The host suite: the library and what it is held against.
 HOST_AREAS = ("reference_alone", "reference", "compare", "io", "kernels", "host")
 # The virtual GPU suite: the operator's tests, and first those of the machine that they run on.
-VGPU_AREAS = ("vgpu", "observers", "host", "cli")
+VGPU_AREAS = ("vgpu", "observers", "vdriver", "cuda", "host", "bench", "cli", "faults", "vectors",
+              "property_tests/hardware")
+# The same on the kernels that NVRTC compiles: tests/nvrtc starts the tests of the library and the properties again.
+NVRTC_AREAS = ("nvrtc", "property_tests/hardware")
+# What carries the labels cuda-ptx and cuda-nvrtc: the hardware suite, the vectors and the instructions on a GPU.
+CUDA_TARGETS = ("hardware_tests", "vectors_test", "device_conformance_test")
 # Contract section 7, the old operator first: what tests/tools/consumer must find with one option on.
 BUILD_OPTIONS = {
     "fused_adamw": ("FUSED_ADAMW",),
     "fused_adamw_device": ("FUSED_ADAMW", "FUSED_ADAMW_DEVICE"),
     "gradient_guard": ("FUSED_ADAMW", "GRADIENT_GUARD"),
     "gradient_guard_device": ("FUSED_ADAMW", "FUSED_ADAMW_DEVICE", "GRADIENT_GUARD", "GRADIENT_GUARD_DEVICE"),
-    "fused_adamw_cuda": ("FUSED_ADAMW", "FUSED_ADAMW_DEVICE"),
-    "gradient_guard_cuda": ("FUSED_ADAMW", "FUSED_ADAMW_DEVICE", "GRADIENT_GUARD", "GRADIENT_GUARD_DEVICE"),
+    "fused_adamw_cuda": ("FUSED_ADAMW", "FUSED_ADAMW_DEVICE", "FUSED_ADAMW_CUDA"),
+    "gradient_guard_cuda": ("FUSED_ADAMW", "FUSED_ADAMW_DEVICE", "FUSED_ADAMW_CUDA", "GRADIENT_GUARD",
+                            "GRADIENT_GUARD_DEVICE"),
 }
 # Python tests that run the program, and so C++ code.
 RUN_THE_PROGRAM = {"test_step_files.py", "test_replayed_groups.py"}
@@ -110,13 +117,19 @@ def configure(source, tree, definitions, compiler=None, name="configure"):
     return Plan(name, command, compiler, missing=missing or no_compiler, blocked_by=MISSING_FOR_CMAKE)
 
 
-def build_tree(tree, compiler=None, name="build", area=None):
-    """Builds the tree, or one folder of tests/ with what it needs."""
+def folder_of(area):
+    return area if "/" in area else f"tests/{area}"
+
+
+def build_tree(tree, compiler=None, name="build", area=None, target=None):
+    """Builds the tree, or one target of it, or one folder of tests/, with what that needs."""
     command = ["cmake", "--build", str(tree), "--parallel", jobs()]
+    if target:
+        command += ["--target", target]
     if area and generator()[0] == "Ninja":
-        command += ["--target", f"tests/{area}/all"]
+        command += ["--target", f"{folder_of(area)}/all"]
     elif area:
-        command[2] = str(tree / "tests" / area)
+        command[2] = str(tree / folder_of(area))
     return Plan(name, tuple(command), compiler)
 
 
@@ -135,8 +148,9 @@ def areas(folder, names, compiler=None, label=None):
     tree = folder / "cmake"
     plans = [configure(ROOT, tree, BENCH_TREE, compiler)]
     for area in names:
-        plans += [build_tree(tree, compiler, f"build-{area}", area),
-                  ctest(folder, tree / "tests" / area, f"test-{area}", compiler, label)]
+        name = area.rpartition("/")[2]
+        plans += [build_tree(tree, compiler, f"build-{name}", area),
+                  ctest(folder, tree / folder_of(area), f"test-{name}", compiler, label)]
     return plans
 
 
@@ -150,8 +164,11 @@ def vgpu(options, folder):
         if compiler == "ptx":
             plans += areas(folder, VGPU_AREAS, compiler, "vgpu")
         else:
-            plans.append(ctest(folder, folder / "cmake", "test-nvrtc", compiler, "vgpu", missing=(
-                "this version has no NVRTC path: its kernels are PTX compiled ahead of time (--compiler ptx)")))
+            first, *rest = areas(folder, NVRTC_AREAS, compiler, "nvrtc")
+            # Without NVRTC nothing is built first. What is built has the time-out in parts.
+            plans += [dataclasses.replace(first, missing=test_results.missing_nvrtc() or first.missing),
+                      build_tree(folder / "cmake", compiler, "build-host", "host"),
+                      build_tree(folder / "cmake", compiler, "build-program", target="gradguard"), *rest]
     return plans
 
 
@@ -168,26 +185,39 @@ def build(options, folder):
 
 
 def no_cuda():
-    """Why the CUDA suites cannot run: what this version lacks, and what this machine lacks; None when neither."""
-    reasons = []
-    if not (ROOT / "kernels/cuda").is_dir():
-        reasons.append("this version has no CUDA device (the virtual GPU: --suite vgpu)")
-    driver = test_results.missing_cuda()
-    return "; ".join(reasons + ([driver] if driver else [])) or None
+    """Why no kernel can run on hardware here; None when one can."""
+    return test_results.missing_cuda()
 
 
 def cuda(options, folder):
-    """Blocked until there is a CUDA device; its tests will carry the labels cuda-nvrtc and cuda-ptx."""
-    return [ctest(folder, folder / "cmake", f"test-{compiler}", compiler, f"cuda-{compiler}", missing=no_cuda())
-            for compiler in COMPILERS[options.compiler]]
+    """The unguarded operator's tests and the hardware suite, on a GPU; blocked without one. Nothing else is built."""
+    tree = folder / "cmake"
+    compilers = COMPILERS[options.compiler]
+    first = compilers[0]
+    plans = [configure(ROOT, tree, BENCH_TREE, first)]
+    plans += [build_tree(tree, first, f"build-{target}", target=target) for target in CUDA_TARGETS]
+    plans += [ctest(folder, tree, f"test-{compiler}", compiler, f"^cuda-{compiler}$") for compiler in compilers]
+    plans[0] = dataclasses.replace(plans[0], missing=no_cuda() or plans[0].missing)
+    return plans
+
+
+# What the program says where the device or the compiler is missing (its exit status 4).
+MISSING_FOR_BENCH = ((r"^gradguard: UnsupportedDevice: (.*)", "{0}"),)
 
 
 def bench(options, folder):
-    """Blocked until there is a CUDA device."""
+    """Guarded step against staged baseline on a GPU, with each compiler; blocked without one."""
+    tree = folder / "cmake"
     shape = ("--elements", options.elements, "--tensors", options.tensors, "--dtype", options.dtype,
              *(("--amsgrad",) if options.amsgrad else ()), "--iterations", options.iterations,
              "--samples", options.samples, "--warmup", options.warmup)
-    return [Plan(f"bench-{compiler}", (str(folder / "cmake/gradguard"), "bench", "guard", "--compiler", compiler,
-                                       *map(str, shape), "--report", str(folder / f"bench-{compiler}.json")),
-                 compiler, missing=no_cuda())
-            for compiler in COMPILERS[options.compiler]]
+    compilers = COMPILERS[options.compiler]
+    first = compilers[0]
+    plans = [configure(ROOT, tree, BENCH_TREE, first), build_tree(tree, first, target="gradguard")]
+    for compiler in compilers:
+        command = (str(tree / "gradguard"), "bench", "step", "--device", "cuda", "--compiler", compiler,
+                   *map(str, shape), "--report", str(folder / f"bench-{compiler}.json"))
+        plans.append(Plan(f"bench-{compiler}", command, compiler, blocked_by=MISSING_FOR_BENCH))
+    # Without a GPU nothing is built first.
+    plans[0] = dataclasses.replace(plans[0], missing=no_cuda() or plans[0].missing)
+    return plans

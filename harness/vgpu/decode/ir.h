@@ -16,7 +16,8 @@
 namespace gradguard::vgpu::decode {
 
 /// How registers are stored.
-enum class SlotClass : std::uint8_t { Predicate, Word, Double };
+enum class SlotClass : std::uint8_t { Predicate, Word, Double, Fragment };
+inline constexpr std::size_t kSlotClasses = 4;
 
 struct Value {
     enum class Kind : std::uint8_t { None, Register, Constant, Special };

@@ -74,6 +74,7 @@ void Lowering::lower(std::uint32_t index) {
     if (opcode == "prefetch" || opcode == "prefetchu" || opcode == "discard" || opcode == "applypriority")
         return lower_cache_hint(name);
     if (opcode == "createpolicy") return lower_create_policy(name);
+    if (opcode == "mma") return lower_matrix_operation();
     const exec::Row* const row = find_any_spelling(instruction.name);
     if (row && (row->flags & exec::kWarp) != 0) return lower_warp_operation(*row);
     lower_by_row(row ? row->name : instruction.name, instruction.operands);

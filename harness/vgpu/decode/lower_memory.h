@@ -14,7 +14,7 @@ Order order_of(const Modifiers& name, Order otherwise);
 /// Loads and stores: maps state space, type, vector width and hints onto the memory rows of the table.
 class MemoryLowering {
   public:
-    MemoryLowering(OperandBinder& binder, const ast::Entry& entry, Ir& ir) : binder_(binder), entry_(entry), ir_(ir) {}
+    MemoryLowering(OperandBinder& binder, Ir& ir) : binder_(binder), ir_(ir) {}
 
     void lower_load(const Modifiers& name);
     void lower_store(const Modifiers& name);
@@ -46,7 +46,6 @@ class MemoryLowering {
     std::vector<ast::Operand> elements_of(const ast::Operand& operand, const Form& form) const;
 
     OperandBinder& binder_;
-    const ast::Entry& entry_;
     Ir& ir_;
 };
 

@@ -16,11 +16,7 @@ class Lowering {
   public:
     Lowering(const ast::Module& module, const ast::Entry& entry, const exec::InstructionTable& table,
              const Options& options)
-        : entry_(entry),
-          table_(table),
-          options_(options),
-          binder_(module, entry, table, ir_),
-          memory_(binder_, entry, ir_) {}
+        : entry_(entry), table_(table), options_(options), binder_(module, entry, table, ir_), memory_(binder_, ir_) {}
 
     Ir run();
 
@@ -65,6 +61,11 @@ class Lowering {
     void wait_at(const ast::Operand& barrier, const ast::Operand* thread_count);
     /// shfl, vote, match, redux: waits for its members, then all of them execute it together.
     void lower_warp_operation(const exec::Row& row);
+
+    // lower_matrix.cpp
+    /// mma: as a warp operation, on fragments that are made of its registers before and taken apart afterwards.
+    void lower_matrix_operation();
+    Value gather(const ast::Operand& operand, std::size_t words);
 
     // lower_async.cpp
     void lower_copy(const Modifiers& name);

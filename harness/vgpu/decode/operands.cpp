@@ -46,6 +46,10 @@ Letter Letter::of(char c) {
             return {Kind::Float, 8};
         case 'x':
             return {Kind::Bits, 4};
+        case '1':
+        case '2':
+        case '4':
+            return {Kind::Fragment, static_cast<std::uint8_t>(4 * (c - '0'))};
         default:
             throw std::logic_error(std::string("instruction table: no operand letter ") + c);
     }

@@ -10,12 +10,15 @@ namespace gradguard::vgpu::decode {
 
 /// An operand letter of Row::format.
 struct Letter {
-    enum class Kind : std::uint8_t { Predicate, Integer, Bits, Float };
+    enum class Kind : std::uint8_t { Predicate, Integer, Bits, Float, Fragment };
     Kind kind;
     std::uint8_t bytes;
 
     SlotClass slot_class() const {
-        return kind == Kind::Predicate ? SlotClass::Predicate : bytes == 8 ? SlotClass::Double : SlotClass::Word;
+        return kind == Kind::Predicate  ? SlotClass::Predicate
+               : kind == Kind::Fragment ? SlotClass::Fragment
+               : bytes == 8             ? SlotClass::Double
+                                        : SlotClass::Word;
     }
     static Letter of(char c);
     /// The letter of a type as ld, st and friends name it.

@@ -45,6 +45,7 @@ struct Segment {
     bool has_thread_count = false;
     bool waits = true;            ///< Barrier: false for bar.arrive.
     bool of_warp = false;         ///< Barrier: of the lanes of a mask; `barrier` is then that.
+    bool whole_warp = false;      ///< Barrier of a warp: no lane may be missing, not even one that has exited.
     std::uint32_t predicate = 0;  ///< Byte offset in the frame.
     std::uint32_t invert = 0;     ///< All ones: the condition is !p.
     std::uint32_t target = kNoSegment;

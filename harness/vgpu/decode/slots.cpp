@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::uint32_t kWordSlotBytes = exec::kLanes * 4;
 constexpr std::uint32_t kDoubleSlotBytes = exec::kLanes * 8;
+constexpr std::uint32_t kFragmentSlotBytes = exec::kFragmentWords * kWordSlotBytes;
 constexpr std::uint32_t kNever = 0xFFFFFFFFU;
 
 using Bits = std::vector<bool>;
@@ -115,7 +116,7 @@ class SlotNumbers {
         std::stable_sort(intervals.begin(), intervals.end(),
                          [](const Interval& a, const Interval& b) { return a.start < b.start; });
         std::vector<Interval> active;
-        std::vector<std::uint32_t> free[3];
+        std::vector<std::uint32_t> free[kSlotClasses];
         for (const Interval& interval : intervals) {
             std::erase_if(active, [&](const Interval& old) {
                 if (old.end >= interval.start) return false;
@@ -141,7 +142,7 @@ class SlotNumbers {
     static std::size_t index(SlotClass slot_class) { return static_cast<std::size_t>(slot_class); }
 
     std::vector<std::uint32_t> numbers_;
-    std::uint32_t count_[3] = {0, 0, 0};
+    std::uint32_t count_[kSlotClasses] = {};
 };
 
 class Emitter {
@@ -192,7 +193,8 @@ class Emitter {
             program_->specials.push_back({static_cast<ast::SpecialRegister>(which), offset});
         }
         doubles_begin_ = words_begin_ + numbers_.count(SlotClass::Word) * kWordSlotBytes;
-        program_->definedness.scratch = doubles_begin_ + numbers_.count(SlotClass::Double) * kDoubleSlotBytes;
+        fragments_begin_ = doubles_begin_ + numbers_.count(SlotClass::Double) * kDoubleSlotBytes;
+        program_->definedness.scratch = fragments_begin_ + numbers_.count(SlotClass::Fragment) * kFragmentSlotBytes;
         program_->frame_bytes = program_->definedness.scratch;
         if (!program_->definedness.registers.empty()) program_->frame_bytes += kScratchSlots * kDoubleSlotBytes;
     }
@@ -217,8 +219,10 @@ class Emitter {
                 return {number * 4, 0};
             case SlotClass::Word:
                 return {words_begin_ + number * kWordSlotBytes, 0};
-            default:
+            case SlotClass::Double:
                 return {doubles_begin_ + number * kDoubleSlotBytes, 0};
+            default:
+                return {fragments_begin_ + number * kFragmentSlotBytes, 0};
         }
     }
 
@@ -277,6 +281,7 @@ class Emitter {
     std::uint32_t specials_begin_ = 0;
     std::uint32_t words_begin_ = 0;
     std::uint32_t doubles_begin_ = 0;
+    std::uint32_t fragments_begin_ = 0;
 };
 
 }  // namespace

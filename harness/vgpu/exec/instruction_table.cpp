@@ -93,6 +93,7 @@ InstructionTable::InstructionTable(RowSpan rows) {
     add(directed_rounding_rows());
     add(atomic_rows());
     add(warp_rows());
+    add(matrix_rows());
     add(half_rows());
     add(approximate_rows());
     add(approximate_function_rows());

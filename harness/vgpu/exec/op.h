@@ -44,6 +44,8 @@ struct Guard {
 };
 
 inline constexpr unsigned kMaxOperands = 5;
+/// Words of 32 lanes that a fragment has room for.
+inline constexpr unsigned kFragmentWords = 4;
 
 /// A decoded instruction: one cache line. Operand k lives at Context::base[space[k]] + offset[k].
 struct alignas(64) Op {
@@ -97,7 +99,8 @@ enum RowFlags : std::uint8_t {
 
 /// A row of the instruction table. `format` is "DESTINATIONS=SOURCES", a letter for each operand:
 ///   p predicate; b h w d integers of 8, 16, 32, 64 bits; H W D the same sizes, bits of any kind;
-///   e f g floats of 16, 32, 64 bits; x packed pair of 16-bit floats; c the carry, which PTX does not write.
+///   e f g floats of 16, 32, 64 bits; x packed pair of 16-bit floats; c the carry, which PTX does not write;
+///   1 2 4 a fragment of so many words, in PTX as many registers in braces.
 /// A leading ~ admits registers wider than the letter says.
 struct Row {
     const char* name;
@@ -123,6 +126,8 @@ RowSpan atomic_rows();
 
 /// shfl, vote, match, redux, one form for all.
 RowSpan warp_rows();
+/// mma and fragments, one form for all.
+RowSpan matrix_rows();
 /// 16-bit floats and rare integer instructions, one form for all.
 RowSpan half_rows();
 /// Approximate instructions, one form for all.

@@ -96,6 +96,7 @@ struct Variable {
     Space space = Space::Global;
     std::uint32_t align_bytes = 1;
     std::uint64_t bytes = 0;
+    std::uint32_t element_bytes = 1;      ///< Of its type.
     std::uint64_t offset_bytes = 0;       ///< In the block's shared memory or the argument block.
     bool is_extern = false;               ///< Of dynamic size (.extern .shared).
     std::vector<std::uint8_t> initial;    ///< Shorter than `bytes`: the rest is zero. Empty: not initialised.

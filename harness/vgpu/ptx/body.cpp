@@ -2,13 +2,14 @@
 #include "harness/vgpu/ptx/body.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "harness/vgpu/ptx/declarations.h"
 
 namespace gradguard::vgpu::ptx {
 namespace {
 
-constexpr std::size_t kMaxRegisters = 1U << 20;
+constexpr std::uint64_t kMaxRegisters = 1U << 20;
 constexpr std::size_t kMaxInlining = 256;  // a chain of calls that names itself must end
 
 using ast::Operand;
@@ -19,7 +20,8 @@ std::string join_text(const Token& first, const Token& last) {
                                 static_cast<std::size_t>(last.text.data() + last.text.size() - first.text.data()));
     std::string folded;
     for (const char c : text) {
-        const bool blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
+        // Comments may hold anything.
+        const bool blank = static_cast<unsigned char>(c) <= ' ' || c == '\x7F';
         if (!blank)
             folded += c;
         else if (!folded.empty() && folded.back() != ' ')
@@ -44,6 +46,7 @@ void BodyParser::run() {
 
 void BodyParser::parse_block() {
     cursor_.expect('{');
+    if (++block_depth_ > kMaxNesting) cursor_.refuse("blocks nest too deeply");
     scopes_.emplace_back().parent = scope_;
     const std::int32_t outer = scope_;
     scope_ = static_cast<std::int32_t>(scopes_.size()) - 1;
@@ -53,6 +56,7 @@ void BodyParser::parse_block() {
     }
     cursor_.expect('}');
     scope_ = outer;
+    --block_depth_;
 }
 
 void BodyParser::parse_statement() {
@@ -131,18 +135,65 @@ void BodyParser::parse_registers() {
         const std::uint64_t count = cursor_.expect_integer();
         if (count > kMaxRegisters) cursor_.refuse("too many registers");
         cursor_.expect('>');
-        for (std::uint64_t i = 0; i < count; ++i) add_register(name + std::to_string(i), *type);
+        add_range({name, count, *type});
     } while (cursor_.accept(','));
 }
 
-void BodyParser::add_register(const std::string& name, ast::Type type) {
-    if (entry_.registers.size() >= kMaxRegisters) cursor_.refuse("too many registers");
-    const auto index = static_cast<std::uint32_t>(entry_.registers.size());
+void BodyParser::refuse_special(const std::string& name) const {
     if (ast::parse_special_register(name) || ast::parse_special_register(name + ".x"))
         cursor_.refuse("register '" + name + "' has the name of a special register");
-    if (!scopes_[scope_].registers.emplace(name, index).second)
+}
+
+void BodyParser::add_register(const std::string& name, ast::Type type) {
+    const auto index = static_cast<std::uint32_t>(entry_.registers.size());
+    refuse_special(name);
+    Scope& scope = scopes_[scope_];
+    const bool in_range = std::any_of(scope.ranges.begin(), scope.ranges.end(),
+                                      [&](const RegisterRange& range) { return range.has(name); });
+    if (in_range || !scope.registers.emplace(name, index).second)
         cursor_.refuse("register '" + name + "' is declared twice");
     entry_.registers.push_back({name, type});
+}
+
+void BodyParser::add_range(RegisterRange range) {
+    if (range.count == 0) return;
+    Scope& scope = scopes_[scope_];
+    for (const auto& [name, index] : scope.registers) {
+        if (range.has(name)) cursor_.refuse("register '" + name + "' is declared twice");
+    }
+    for (const RegisterRange& other : scope.ranges) {
+        // %r<20> and %r1<5> share %r10, the first of the latter.
+        for (const std::string& first : {range.stem + "0", other.stem + "0"}) {
+            if (range.has(first) && other.has(first)) cursor_.refuse("register '" + first + "' is declared twice");
+        }
+    }
+    scope.ranges.push_back(std::move(range));
+}
+
+bool BodyParser::RegisterRange::has(const std::string& name) const {
+    if (name.size() <= stem.size() || name.compare(0, stem.size(), stem) != 0) return false;
+    const char* const first = name.data() + stem.size();
+    const char* const last = name.data() + name.size();
+    if (*first == '0' && last - first > 1) return false;
+    std::uint64_t number = 0;
+    const auto [end, status] = std::from_chars(first, last, number);
+    return status == std::errc() && end == last && number < count;
+}
+
+std::optional<std::uint32_t> BodyParser::find_register(const std::string& name) {
+    for (std::int32_t at = scope_; at >= 0; at = scopes_[at].parent) {
+        Scope& scope = scopes_[at];
+        if (const auto known = scope.registers.find(name); known != scope.registers.end()) return known->second;
+        for (const RegisterRange& range : scope.ranges) {
+            if (!range.has(name)) continue;
+            const auto index = static_cast<std::uint32_t>(entry_.registers.size());
+            refuse_special(name);
+            scope.registers.emplace(name, index);
+            entry_.registers.push_back({name, range.type});
+            return index;
+        }
+    }
+    return std::nullopt;
 }
 
 void BodyParser::parse_label() {
@@ -164,7 +215,7 @@ void BodyParser::parse_instruction() {
     if (cursor_.accept('@')) {
         instruction.guard_negated = cursor_.accept('!');
         const std::string name = cursor_.expect_name();
-        const std::uint32_t* index = find(&Scope::registers, name, scope_);
+        const std::optional<std::uint32_t> index = find_register(name);
         if (!index || entry_.registers[*index].type.kind != ast::TypeKind::Predicate) {
             cursor_.refuse_at(first.line, "guard '" + name + "' is no predicate register");
         }
@@ -201,8 +252,7 @@ void BodyParser::parse_call(ast::Instruction& instruction) {
         do {
             const std::string name = cursor_.expect_name();
             std::uint32_t index = 0;
-            if (find(&Scope::registers, name, scope_) || !find_variable(name, index) ||
-                entry_.variables[index].space != Space::Local) {
+            if (find_register(name) || !find_variable(name, index) || entry_.variables[index].space != Space::Local) {
                 cursor_.refuse("'" + name + "' is no .param variable of this call");
             }
             Operand operand;
@@ -218,7 +268,7 @@ void BodyParser::parse_call(ast::Instruction& instruction) {
         cursor_.expect(',');
     }
     instruction.callee = cursor_.expect_name();
-    if (find(&Scope::registers, instruction.callee, scope_)) cursor_.refuse("indirect calls are not supported");
+    if (find_register(instruction.callee)) cursor_.refuse("indirect calls are not supported");
     if (cursor_.accept(',')) {
         cursor_.expect('(');
         parse_actuals();

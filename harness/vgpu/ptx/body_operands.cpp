@@ -7,6 +7,13 @@ namespace gradguard::vgpu::ptx {
 using ast::Operand;
 
 Operand BodyParser::parse_operand() {
+    if (++operand_depth_ > kMaxNesting) cursor_.refuse("operands nest too deeply");
+    Operand operand = parse_operand_here();
+    --operand_depth_;
+    return operand;
+}
+
+Operand BodyParser::parse_operand_here() {
     const Token& token = cursor_.peek();
     if (token.is('!')) {
         cursor_.take();
@@ -81,7 +88,7 @@ Operand BodyParser::parse_name() {
     std::string name = cursor_.expect_name();
     if (name[0] == '%' && cursor_.peek().kind == Token::Kind::DotWord) name += cursor_.take().text;
     Operand operand;
-    if (const std::uint32_t* index = find(&Scope::registers, name, scope_)) {
+    if (const std::optional<std::uint32_t> index = find_register(name)) {
         operand.kind = Operand::Kind::Register;
         operand.index = *index;
         return operand;
@@ -102,7 +109,13 @@ Operand BodyParser::parse_name() {
     }
     if (find_variable(name, operand.index)) {
         operand.kind = Operand::Kind::Variable;
-        if (cursor_.accept('+')) operand.offset = static_cast<std::int64_t>(cursor_.expect_integer());
+        if (cursor_.accept('+')) {
+            operand.offset = static_cast<std::int64_t>(cursor_.expect_integer());
+        } else if (cursor_.accept('[')) {  // PTX ISA "Arrays as Operands": the address of that element
+            operand.offset =
+                static_cast<std::int64_t>(cursor_.expect_integer() * entry_.variables[operand.index].element_bytes);
+            cursor_.expect(']');
+        }
         return operand;
     }
     operand.kind = Operand::Kind::Label;
@@ -133,8 +146,8 @@ Operand BodyParser::parse_address() {
         // "[%r-16]" is not PTX: ptxas takes "[%r+-16]" only.
         if (!cursor_.accept('+')) cursor_.refuse("this form of address is not supported");
         negative = cursor_.accept('-');
-        const auto value = static_cast<std::int64_t>(cursor_.expect_integer());
-        address.offset += negative ? -value : value;
+        const std::uint64_t value = cursor_.expect_integer();
+        address.offset = add_offset(address.offset, negative ? 0 - value : value);
     }
     cursor_.expect(']');
     return address;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +11,14 @@
 #include "harness/vgpu/ptx/lexer.h"
 
 namespace gradguard::vgpu::ptx {
+
+/// Offsets wrap, as the addresses do that they are added to.
+inline std::int64_t add_offset(std::int64_t offset, std::uint64_t more) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(offset) + more);
+}
+
+/// Braces, operands and calls within each other: more than this is refused, for each level takes of the host's stack.
+inline constexpr std::size_t kMaxNesting = 256;
 
 /// Reads tokens one after the other and complains in the right place.
 class Cursor {

@@ -39,26 +39,27 @@ void parse_initial_address(Cursor& cursor, ast::Type type, ast::Variable& variab
         cursor.expect('(');
     }
     address.name = cursor.expect_name();
-    const auto add_offset = [&] {
+    const auto take_offset = [&] {
         const bool negative = cursor.peek().is('-');
         if (!cursor.accept('+') && !cursor.accept('-')) return;
-        const auto offset = static_cast<std::int64_t>(cursor.expect_integer());
-        address.offset += negative ? -offset : offset;
+        const std::uint64_t offset = cursor.expect_integer();
+        address.offset = add_offset(address.offset, negative ? 0 - offset : offset);
     };
-    add_offset();
+    take_offset();
     if (is_generic) {
         cursor.expect(')');
-        add_offset();
+        take_offset();
     }
     address.at_bytes = variable.initial.size();
     variable.initial.insert(variable.initial.end(), type.bytes, 0);
     variable.addresses.push_back(std::move(address));
 }
 
-void parse_initial_value(Cursor& cursor, ast::Type type, ast::Variable& variable) {
+void parse_initial_value(Cursor& cursor, ast::Type type, ast::Variable& variable, std::size_t depth = 0) {
+    if (depth > kMaxNesting) cursor.refuse("initial values nest too deeply");
     if (cursor.accept('{')) {
         if (cursor.accept('}')) return;
-        do parse_initial_value(cursor, type, variable);
+        do parse_initial_value(cursor, type, variable, depth + 1);
         while (cursor.accept(','));
         cursor.expect('}');
         return;
@@ -107,6 +108,7 @@ ast::Variable parse_declarator(Cursor& cursor, Layout layout) {
     variable.name = cursor.expect_name();
     variable.align_bytes = layout.align_bytes;
     variable.bytes = parse_extents(cursor) * layout.type.bytes;
+    variable.element_bytes = layout.type.bytes;
     return variable;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "harness/vgpu/error.h"
+#include "harness/vgpu/ptx/cursor.h"
 
 namespace gradguard::vgpu::ptx {
 namespace {
@@ -12,7 +13,8 @@ using ast::Entry;
 using ast::Instruction;
 using ast::Operand;
 
-constexpr std::size_t kMaxInstructions = std::size_t{1} << 20;
+/// What the calls of a module may expand to, everything counted: a few lines that call each other make any number.
+constexpr std::size_t kMaxExpanded = std::size_t{1} << 18;
 
 class Expander {
   public:
@@ -24,6 +26,7 @@ class Expander {
         if (!calls) return;
         const Entry original = entry;
         out_ = &entry;
+        for (const Entry& other : module_.entries) elsewhere_ += &other == &entry ? 0 : size_of(other);
         entry.registers.clear();
         entry.labels.clear();
         entry.instructions.clear();
@@ -42,6 +45,10 @@ class Expander {
         std::int64_t end_label;  ///< Where `ret` goes to; -1 in the entry itself.
     };
 
+    static std::size_t size_of(const Entry& entry) {
+        return entry.instructions.size() + entry.labels.size() + entry.registers.size() + entry.variables.size();
+    }
+
     [[noreturn]] void refuse(const Instruction& call, const std::string& why) const {
         throw PtxError(module_.file_name, call.line, why + ": " + call.text);
     }
@@ -58,7 +65,7 @@ class Expander {
         std::vector<std::uint32_t> positions;
         for (const Instruction& instruction : from.instructions) {
             positions.push_back(static_cast<std::uint32_t>(out_->instructions.size()));
-            if (out_->instructions.size() > kMaxInstructions)
+            if (elsewhere_ + size_of(*out_) > kMaxExpanded)
                 refuse(instruction, "calls expand to too many instructions");
             if (instruction.callee.empty())
                 append(copy, instruction);
@@ -108,6 +115,7 @@ class Expander {
             refuse(call, "function '" + call.callee + "' has no body in this module");
         if (std::find(active_.begin(), active_.end(), &*function) != active_.end())
             refuse(call, "recursion of '" + call.callee + "' is not supported");
+        if (active_.size() >= kMaxNesting) refuse(call, "calls nest too deeply");
         if (call.operands.size() != function->param_count || call.result_count != function->result_count)
             refuse(call, "'" + call.callee + "' has another number of parameters");
         const std::uint32_t end = add_label(call.callee + " returns");
@@ -161,6 +169,7 @@ class Expander {
 
     const ast::Module& module_;
     Entry* out_ = nullptr;
+    std::size_t elsewhere_ = 0;  ///< Size of the module's other entries.
     std::vector<const Entry*> active_;
 };
 

@@ -183,13 +183,17 @@ class ModuleParser {
         return {values[0], values[1], values[2]};
     }
 
+    static std::uint32_t threads_of(const Dim3& block) {
+        return static_cast<std::uint32_t>(std::min<std::uint64_t>(block.count(), UINT32_MAX));
+    }
+
     void parse_performance_directive(ast::Entry& entry) {
         const Token directive = cursor_.take();
         if (directive.is(".maxntid")) {
-            entry.max_threads = static_cast<std::uint32_t>(parse_dimensions().count());
+            entry.max_threads = threads_of(parse_dimensions());
         } else if (directive.is(".reqntid")) {
             entry.required_block = parse_dimensions();
-            entry.max_threads = static_cast<std::uint32_t>(entry.required_block.count());
+            entry.max_threads = threads_of(entry.required_block);
         } else if (directive.is(".minnctapersm") || directive.is(".maxnctapersm") || directive.is(".maxnreg")) {
             cursor_.expect_integer();  // about registers and occupancy: nothing a program can see
         } else {

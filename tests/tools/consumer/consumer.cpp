@@ -18,6 +18,10 @@
 #if EXPECT_GRADIENT_GUARD_DEVICE
 #include "kernels/host/guarded_adamw.h"
 #endif
+#if EXPECT_FUSED_ADAMW_CUDA
+#include "kernels/cuda/cuda_device.h"
+#include "reference/contract/error.h"
+#endif
 
 using namespace gradguard;
 
@@ -35,6 +39,19 @@ bool embeds(const char* module) {
         return !kernels::embedded_ptx(module, "fmad").empty();
     } catch (const std::out_of_range&) {
         return false;
+    }
+}
+#endif
+
+#if EXPECT_FUSED_ADAMW_CUDA
+/// The CUDA device looks for its driver when it is opened, and says what it missed.
+bool misses_its_driver() {
+    try {
+        cuda::CudaDevice::open({.driver_library = "libno_such_driver.so"});
+        return false;
+    } catch (const Error& error) {
+        return error.kind() == ErrorKind::kDeviceFailure &&
+               error.message().find("cannot load libno_such_driver.so") != std::string::npos;
     }
 }
 #endif
@@ -62,6 +79,9 @@ int main() {
 #if EXPECT_GRADIENT_GUARD_DEVICE
     auto* volatile guarded = &guarded_adamw_step;
     expect(guarded != nullptr, "the guarded operator links");
+#endif
+#if EXPECT_FUSED_ADAMW_CUDA
+    expect(misses_its_driver(), "the CUDA device is there, without a driver");
 #endif
     return good ? 0 : 1;
 }

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/vgpu/error.h"
+
+namespace gradguard::vgpu {
+
+std::string one_line(std::string_view text) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(i < text.size() ? text[i] : ' '); };
+    // U+0080 to U+009F in UTF-8.
+    const auto is_pair = [&](std::size_t i) { return byte(i) == 0xC2 && byte(i + 1) >= 0x80 && byte(i + 1) < 0xA0; };
+    std::string line;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const bool control = byte(i) < 0x20 || byte(i) == 0x7F || is_pair(i) || (i > 0 && is_pair(i - 1));
+        if (!control) {
+            line += text[i];
+            continue;
+        }
+        line += "\\x";
+        line += {kDigits[byte(i) >> 4U], kDigits[byte(i) & 15U]};
+    }
+    return line;
+}
+
+}  // namespace gradguard::vgpu
