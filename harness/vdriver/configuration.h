@@ -15,7 +15,7 @@ struct Configuration {
     bool hold_back = true;
     bool count = false;
     std::string report;
-    int driver_version = 13000;
+    int driver_version = 13020;
     bool version_was_given = false;
     int capability_major = 8;
     int capability_minor = 0;

@@ -19,7 +19,7 @@
 ///   "allow_approximate": false  run approximate instructions (sqrt.approx, ...); else their modules are refused
 ///   "flush_subnormals": false   every FP32 instruction behaves as if it carried .ftz
 ///   "report": ""                a path; the report is written there when the process ends (%p: process id)
-///   "driver_version": 13000     as cuDriverGetVersion tells it. Where it is given, PTX newer than such a driver's is
+///   "driver_version": 13020     as cuDriverGetVersion tells it. Where it is given, PTX newer than such a driver's is
 ///                               refused (CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
 ///   "compute_capability": "8.0"
 ///   "limits": {"memory_bytes": 17179869184, "shared_bytes_per_block": 166912, "threads_per_block": 1024,

@@ -34,7 +34,7 @@ TEST(BeforeInit, VersionAndErrorNamesAreTold) {
     cu.reset();
     int version = 0;
     EXPECT_OK(cu.cuDriverGetVersion(&version));
-    EXPECT_EQ(version, 13000);
+    EXPECT_EQ(version, 13020);
     const char* text = nullptr;
     EXPECT_OK(cu.cuGetErrorName(CUDA_ERROR_ILLEGAL_ADDRESS, &text));
     EXPECT_STREQ(text, "CUDA_ERROR_ILLEGAL_ADDRESS");
