@@ -28,7 +28,7 @@ ARROWS = {
     "harness/vgpu": set(),
     "harness/observers": {"harness/vgpu"},
     "harness/devices": {CONTRACT, "kernels/host", "kernels/cuda", "harness/vgpu", "harness/observers"},
-    "harness/vdriver": {"kernels/cuda/driver_abi.h", "harness/devices/kernel_counts.h", "harness/vgpu",
+    "harness/vdriver": {"kernels/cuda/driver_abi.h", "harness/devices/finding_json.h", "harness/devices/kernel_counts.h", "harness/vgpu",
                         "harness/observers"},
     "harness/case": {CONTRACT, "reference/fp64", "reference/model", "harness/io"},
     "harness/compare": REFERENCE | {"kernels/host/launch_plan.h", "harness/case"},

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <span>
 
 #include "harness/case/case_file.h"
@@ -153,10 +154,15 @@ void write_reports(const std::string& folder, const CampaignResult& result) {
         const std::string cases = in_folder(folder, "cases");
         std::error_code error;
         std::filesystem::create_directories(cases, error);  // write_case() says what is wrong
+        std::map<std::uint64_t, std::string> written;       // one case may be the worst in several respects
         for (WorstCase& one : worst) {
-            const Case c = campaign_case(result, one.record.number);
-            one.case_file = in_folder(cases, case_file_name(c));
-            write_case(one.case_file, c);
+            std::string& file = written[one.record.number];
+            if (file.empty()) {
+                const Case c = campaign_case(result, one.record.number);
+                file = in_folder(cases, case_file_name(c));
+                write_case(file, c);
+            }
+            one.case_file = file;
         }
     }
     write_text(in_folder(folder, "report.json"), campaign_to_json(result, worst) + "\n");

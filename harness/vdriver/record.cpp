@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "harness/devices/finding_json.h"
 #include "harness/vdriver/driver.h"
 #include "harness/vgpu/ptx/ast.h"
 
@@ -20,56 +21,6 @@ std::string hex(std::uint64_t value) {
     char text[24];
     std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
     return text;
-}
-
-const char* name_of(vgpu::AccessKind access) {
-    switch (access) {
-        case vgpu::AccessKind::Load:
-            return "read";
-        case vgpu::AccessKind::Store:
-            return "write";
-        case vgpu::AccessKind::Atomic:
-            return "atomic";
-    }
-    return "?";
-}
-
-void add_place(Json& json, const vgpu::Place& place, const vgpu::Dim3& block, const vgpu::Dim3& thread) {
-    const auto text = [](const std::string& value) { return value.empty() ? Json(nullptr) : Json(value); };
-    json["kernel"] = place.kernel;
-    json["ptx_file"] = place.ptx_file;
-    json["ptx_line"] = place.ptx_line;
-    json["instruction"] = place.instruction;
-    json["source_file"] = text(place.source_file);
-    json["source_line"] = place.source_line != 0 ? Json(place.source_line) : Json(nullptr);
-    if (place.inlined_line != 0) {
-        json["inlined_file"] = place.inlined_file;
-        json["inlined_line"] = place.inlined_line;
-    }
-    json["block"] = {block.x, block.y, block.z};
-    json["thread"] = {thread.x, thread.y, thread.z};
-}
-
-Json finding_json(const vgpu::Finding& finding) {
-    Json json{{"kind", vgpu::name_of(finding.kind)}, {"message", finding.message()}, {"count", finding.count}};
-    if (finding.kind != vgpu::FindingKind::Leak) add_place(json, finding.place, finding.block, finding.thread);
-    if (finding.access_bytes != 0) {
-        json["space"] = vgpu::name_of(finding.space);
-        json["access"] = name_of(finding.access);
-        json["access_bytes"] = finding.access_bytes;
-        json["address"] = hex(finding.address);
-    }
-    if (finding.allocation != 0) {
-        json["allocation"] = hex(finding.allocation);
-        json["allocation_bytes"] = finding.allocation_bytes;
-    }
-    if (finding.other) {
-        add_place(json["other"], *finding.other, finding.other_block, finding.other_thread);
-        json["other"]["access"] = name_of(finding.other_access);
-    }
-    if (!finding.register_name.empty()) json["register"] = finding.register_name;
-    if (!finding.detail.empty()) json["detail"] = finding.detail;
-    return json;
 }
 
 /// {name: lane instructions executed, null when nobody counted}.
@@ -188,7 +139,8 @@ nlohmann::ordered_json Record::to_json(const Driver& driver) const {
         kernels.push_back(kernel_json(name, kernel, totals == all.totals_.end() ? nullptr : &totals->second));
     }
     Json findings = Json::array();
-    for (const vgpu::Finding& finding : all.findings_.all()) findings.push_back(finding_json(finding));
+    for (const vgpu::Finding& finding : all.findings_.all())
+        findings.push_back(Json::parse(harness::finding_to_json(finding)));
     Json checked = Json::object();
     for (const observers::Checked& entry : all.checked_) {
         for (const auto& [what, count] : entry.counts) checked[entry.observer][what] = count;

@@ -15,6 +15,7 @@
 #include "kernels/host/tensor.h"
 #include "reference/contract/error.h"
 #include "tests/cuda/watched_driver.h"
+#include "tests/support/error_of.h"
 
 namespace gradguard::testing {
 
@@ -68,18 +69,6 @@ inline std::vector<float> download(const Tensor& tensor) {
     tensor.download(std::as_writable_bytes(std::span(values)));
     tensor.queue->synchronize();
     return values;
-}
-
-/// The error that `action` throws; fails the test when it throws none.
-template <class Action>
-std::optional<Error> error_of(Action action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        return error;
-    }
-    ADD_FAILURE() << "no error was thrown";
-    return std::nullopt;
 }
 
 /// Expects DeviceFailure with this operand and these words in its message.

@@ -8,21 +8,14 @@
 #include <cuda.h>
 
 #include <cstddef>
-#include <type_traits>
+
+#include "tests/support/same_shape.h"
 
 namespace {
 
 namespace ours = gradguard::cuda;
 
-template <typename Ours, typename Theirs>
-struct SameShape : std::false_type {};
-
-/// As many parameters, of the same sizes, pointers in the same places.
-template <typename... Ours, typename... Theirs>
-requires(sizeof...(Ours) == sizeof...(Theirs)) struct SameShape<ours::CUresult(Ours...), ::CUresult(Theirs...)>
-    : std::bool_constant<((sizeof(Ours) == sizeof(Theirs) &&
-                           std::is_pointer_v<Ours> == std::is_pointer_v<Theirs>)&&...)> {
-};
+using gradguard::testing::SameShape;
 
 #define EXPECT_SAME(name) EXPECT_EQ(static_cast<long long>(ours::name), static_cast<long long>(::name)) << #name
 

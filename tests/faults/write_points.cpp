@@ -190,8 +190,7 @@ class WritePoints {
         const bool one_line = std::ranges::count(run.err, '\n') == 1 && run.err.starts_with("gradguard: ");
         if (!one_line && !writer_.has_another_place)
             problem(at, "want one line that says what is wrong, got \"" + run.err + "\"");
-        // The file of this call is new exactly when it was renamed before; all files before it are new. One file may be
-        // written more than once: a case that is the worst in several respects.
+        // The file of this call is new exactly when it was renamed before; all files before it are new.
         const auto upto = found_.calls.begin() + static_cast<std::ptrdiff_t>(k);
         const auto renamed = static_cast<std::size_t>(std::count(found_.calls.begin(), upto, "rename"));
         std::size_t changed = 0;
@@ -199,7 +198,7 @@ class WritePoints {
             const auto before = writer_.before.find(name);
             if (!is_temporary(name) && (before == writer_.before.end() || bytes != before->second)) ++changed;
         }
-        if (changed > renamed || (changed == 0) != (renamed == 0)) {
+        if (changed != renamed) {
             problem(at, std::to_string(changed) + " files changed, " + std::to_string(renamed) + " were renamed");
         }
     }

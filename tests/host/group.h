@@ -17,6 +17,7 @@
 #include "kernels/host/adamw.h"
 #include "reference/contract/error.h"
 #include "tests/support/compiler_under_test.h"
+#include "tests/support/error_of.h"
 
 namespace gradguard::testing {
 
@@ -118,18 +119,6 @@ class RecordedDevice {
     mutable std::vector<std::shared_ptr<const void>> inputs_;
     mutable std::size_t expected_findings_ = 0;
 };
-
-/// The error that `action` throws; fails the test when it throws none.
-template <class Action>
-std::optional<Error> error_of(Action action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        return error;
-    }
-    ADD_FAILURE() << "no error was thrown";
-    return std::nullopt;
-}
 
 /// Expects an error of this kind at this site.
 template <class Action>

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "harness/devices/finding_json.h"
 #include "harness/observers/registry.h"
 #include "tools/cli/text_table.h"
 
@@ -18,61 +19,6 @@ using Align = TextTable::Align;
 
 /// Kinds of instruction that the text shows; JSON has them all.
 constexpr std::size_t kMostKinds = 16;
-
-const char* name_of(vgpu::AccessKind access) {
-    switch (access) {
-        case vgpu::AccessKind::Load:
-            return "read";
-        case vgpu::AccessKind::Store:
-            return "write";
-        case vgpu::AccessKind::Atomic:
-            return "atomic";
-    }
-    return "?";
-}
-
-Json dim_json(const vgpu::Dim3& dim) { return {dim.x, dim.y, dim.z}; }
-
-void add_place(Json& json, const vgpu::Place& place, const vgpu::Dim3& block, const vgpu::Dim3& thread) {
-    json["kernel"] = place.kernel;
-    json["ptx_file"] = place.ptx_file;
-    json["ptx_line"] = place.ptx_line;
-    json["instruction"] = place.instruction;
-    json["source_file"] = place.source_line != 0 ? Json(place.source_file) : Json(nullptr);
-    json["source_line"] = place.source_line != 0 ? Json(place.source_line) : Json(nullptr);
-    if (place.inlined_line != 0) {
-        json["inlined_file"] = place.inlined_file;
-        json["inlined_line"] = place.inlined_line;
-    }
-    json["block"] = dim_json(block);
-    json["thread"] = dim_json(thread);
-}
-
-Json finding_json(const vgpu::Finding& finding) {
-    Json json;
-    json["kind"] = vgpu::name_of(finding.kind);
-    json["message"] = finding.message();
-    json["count"] = finding.count;
-    if (finding.kind != vgpu::FindingKind::Leak) add_place(json, finding.place, finding.block, finding.thread);
-    if (finding.access_bytes != 0) {
-        json["space"] = vgpu::name_of(finding.space);
-        json["access"] = name_of(finding.access);
-        json["access_bytes"] = finding.access_bytes;
-        json["address"] = fmt::format("0x{:x}", finding.address);
-    }
-    if (finding.allocation != 0) {
-        json["allocation"] = fmt::format("0x{:x}", finding.allocation);
-        json["allocation_bytes"] = finding.allocation_bytes;
-    }
-    if (finding.other) {
-        Json& other = json["other"];
-        add_place(other, *finding.other, finding.other_block, finding.other_thread);
-        other["access"] = name_of(finding.other_access);
-    }
-    if (!finding.register_name.empty()) json["register"] = finding.register_name;
-    if (!finding.detail.empty()) json["detail"] = finding.detail;
-    return json;
-}
 
 Json traffic_json(const Traffic& traffic, bool with_sectors) {
     Json json{{"warp_accesses", traffic.accesses}, {"bytes", traffic.bytes}};
@@ -175,7 +121,8 @@ void add_json(Json& json, const Observations& observations) {
     }
     json["nothing_to_check"] = observers::checked_nothing(observations.checked);
     json["findings"] = Json::array();
-    for (const vgpu::Finding& finding : observations.findings) json["findings"].push_back(finding_json(finding));
+    for (const vgpu::Finding& finding : observations.findings)
+        json["findings"].push_back(Json::parse(harness::finding_to_json(finding)));
     if (observations.kernels.empty()) return;
     Json& kernels = json["counts"]["kernels"];
     for (const auto& [kernel, totals] : observations.kernels) kernels.push_back(totals_json(kernel, totals));

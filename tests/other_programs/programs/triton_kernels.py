@@ -8,6 +8,7 @@ Prints inputs and outputs as JSON.
 import ctypes
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import triton
@@ -15,21 +16,10 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "programs/triton"))
+from make import adamw, sum_of_squares  # noqa: E402, F401
+
 N, BLOCK, WARPS = 1000, 256, 4
-
-
-@triton.jit
-def adamw(p_ptr, m_ptr, v_ptr, g_ptr, n, lr, beta1, beta2, eps, decay, c1, c2, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    live = at < n
-    g = tl.load(g_ptr + at, mask=live)
-    p = tl.load(p_ptr + at, mask=live)
-    m = beta1 * tl.load(m_ptr + at, mask=live) + (1.0 - beta1) * g
-    v = beta2 * tl.load(v_ptr + at, mask=live) + (1.0 - beta2) * g * g
-    p = p * (1.0 - lr * decay) - lr * (m / c1) / (tl.sqrt(v / c2) + eps)
-    tl.store(p_ptr + at, p, mask=live)
-    tl.store(m_ptr + at, m, mask=live)
-    tl.store(v_ptr + at, v, mask=live)
 
 
 @triton.jit
@@ -39,13 +29,6 @@ def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
     x = tl.load(x_ptr + row * columns + at, mask=at < columns, other=float("-inf"))
     powers = tl.exp(x - tl.max(x, axis=0))
     tl.store(out_ptr + row * columns + at, powers / tl.sum(powers, axis=0), mask=at < columns)
-
-
-@triton.jit
-def sum_of_squares(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + at, mask=at < n, other=0.0)
-    tl.store(out_ptr + tl.program_id(0), tl.sum(x * x, axis=0))
 
 
 @triton.jit
